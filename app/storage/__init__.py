@@ -1,0 +1,1 @@
+"""Engine, write units, tenancy and tables. Knows SQL and nothing of runs, packages or HTTP."""

@@ -1,0 +1,15 @@
+"""Serving processes and their leases (P7)."""
+
+from sqlalchemy import Column, String, Table
+
+from app.storage.tables.base import metadata
+from app.protocol.column_types import Instant
+
+processes = Table(
+    "processes",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("kind", String(16), nullable=False),  # serve | worker
+    Column("started_at", Instant, nullable=False),
+    Column("lease_until", Instant, nullable=False),  # database time
+)

@@ -1,0 +1,144 @@
+"""The database as the rest of the service sees it: four kinds of unit, one write lock, little else."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from sqlalchemy import URL, literal_column, select
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.protocol.column_types import from_ms
+from app.storage.engines import DialectName, make_folder, parse_url, postgresql_engine, sqlite_engine
+from app.storage.faults import is_unavailable, unavailable
+from app.storage.shielding import to_the_end
+from app.storage.unit import Unit, UnitContext, UnitMode, driver, run_in_thread, sqlite_of
+from app.storage.write_lock import WriteLock
+
+__all__ = ["Database", "Unit"]
+
+R = TypeVar("R")
+
+_PG_NOW_MS = select(literal_column("(extract(epoch from clock_timestamp()) * 1000)::bigint"))
+
+
+class Database:
+    """Opened once a process by the factory; nothing is connected before the first unit."""
+
+    def __init__(self, url: URL, *, dialect: DialectName, reads: AsyncEngine, writes: AsyncEngine) -> None:
+        self.url = url
+        self.dialect: DialectName = dialect
+        self.write_lock = WriteLock(enabled=dialect == "sqlite")
+        self._reads = reads
+        self._writes = writes
+        self._own: AsyncEngine | None = None
+        # one try for each connection that may have gone stale in the pool, and a fresh one
+        self._retries = 0 if dialect == "sqlite" else reads.pool.size() + 1  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+
+    @classmethod
+    def open(cls, url: str, *, pool_size: int = 5) -> Database:
+        """Raises SettingsInvalid for a URL that is neither a SQLite file nor PostgreSQL."""
+        dialect, parsed = parse_url(url)
+        if dialect == "postgresql":
+            engine = postgresql_engine(parsed, pool_size=pool_size)
+            return cls(parsed, dialect=dialect, reads=engine, writes=engine)
+        make_folder(parsed)
+        return cls(
+            parsed,
+            dialect=dialect,
+            reads=sqlite_engine(parsed, pool_size=pool_size, writes=False),
+            writes=sqlite_engine(parsed, pool_size=1, writes=True),
+        )
+
+    def tenant_read(self, owner_id: str) -> UnitContext:
+        """A unit that sees the rows of `owner_id` and changes nothing."""
+        return self._unit(owner_id, "read", urgent=False)
+
+    def tenant_write(self, owner_id: str, *, urgent: bool = False) -> UnitContext:
+        """A unit that sees and changes the rows of `owner_id`. Await nothing but the database in it."""
+        return self._unit(owner_id, "write", urgent=urgent)
+
+    def system_read(self) -> UnitContext:
+        """For the Host's own work over all users: sign-in, sweeper, outbox."""
+        return self._unit(None, "read", urgent=False)
+
+    def system_write(self, *, urgent: bool = False) -> UnitContext:
+        """As `system_read`, with writes. `urgent` overtakes waiting write units on SQLite."""
+        return self._unit(None, "write", urgent=urgent)
+
+    def _unit(self, owner_id: str | None, mode: UnitMode, *, urgent: bool) -> UnitContext:
+        if owner_id is not None and (not owner_id or "\0" in owner_id):
+            raise ValueError("a tenant unit needs an owner")
+        writes = mode == "write"
+        return UnitContext(
+            self._writes if writes else self._reads,
+            dialect=self.dialect,
+            owner_id=owner_id,
+            mode=mode,
+            lock=self.write_lock if writes and self.dialect == "sqlite" else None,
+            urgent=urgent,
+            retries=self._retries,
+        )
+
+    async def sqlite_transaction(self, work: Callable[[sqlite3.Connection], R], *, urgent: bool = False) -> R:
+        """One write transaction in one hop to the writer's thread; for the event writer on SQLite.
+
+        `work` runs on that thread between BEGIN IMMEDIATE and COMMIT: no await, no shared state.
+        """
+        async with self.write_lock.hold(urgent=urgent):
+            return await to_the_end(self._in_one_hop(work))
+
+    async def _in_one_hop(self, work: Callable[[sqlite3.Connection], R]) -> R:
+        try:
+            async with self._writes.connect() as connection:
+                raw = await driver(connection)
+                return await run_in_thread(raw, _transaction, sqlite_of(raw), work)
+        except Exception as error:
+            if is_unavailable(error):
+                raise unavailable(error) from error
+            raise
+
+    async def dedicated_connection(self) -> AsyncConnection:
+        """A PostgreSQL connection outside the pool, in autocommit: each statement is a transaction.
+
+        For what must not wait behind requests: the event writer and the lease timer. The caller closes
+        it. SQLite has `sqlite_transaction` instead, as a second writer would break the write lock.
+        """
+        if self.dialect == "sqlite":
+            raise RuntimeError("SQLite has one writer: use sqlite_transaction")
+        if self._own is None:
+            self._own = postgresql_engine(self.url, pool_size=0)
+        try:
+            return await self._own.connect()
+        except Exception as error:
+            if is_unavailable(error):
+                raise unavailable(error) from error
+            raise
+
+    async def database_now(self, unit: Unit) -> datetime:
+        """The one clock all processes share. SQLite's is this machine's, so no statement is needed."""
+        if unit.dialect == "sqlite":
+            return datetime.now(UTC)
+        return from_ms((await unit.connection.execute(_PG_NOW_MS)).scalar_one())
+
+    async def aclose(self) -> None:
+        engines: list[AsyncEngine | None] = [self._reads, self._own]
+        if self._writes is not self._reads:
+            engines.append(self._writes)
+        for engine in engines:
+            if engine is not None:
+                await engine.dispose()
+
+
+def _transaction(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], Any]) -> Any:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        result = work(connection)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    return result

@@ -1,0 +1,1 @@
+"""Capability packages: found, checked, bound, and called through the gate alone."""

@@ -1,0 +1,1 @@
+"""Who is calling (H1): accounts, passwords, bearer tokens."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from sqlalchemy import URL, literal_column, select
+from sqlalchemy import URL, BigInteger, literal_column, select
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.protocol.column_types import from_ms
@@ -21,13 +21,15 @@ __all__ = ["Database", "Unit"]
 
 R = TypeVar("R")
 
-_PG_NOW_MS = select(literal_column("(extract(epoch from clock_timestamp()) * 1000)::bigint"))
+_PG_NOW_MS = select(literal_column("(extract(epoch from clock_timestamp()) * 1000)::bigint", BigInteger))
 
 
 class Database:
     """Opened once a process by the factory; nothing is connected before the first unit."""
 
-    def __init__(self, url: URL, *, dialect: DialectName, reads: AsyncEngine, writes: AsyncEngine) -> None:
+    def __init__(
+        self, url: URL, *, dialect: DialectName, reads: AsyncEngine, writes: AsyncEngine, retries: int
+    ) -> None:
         self.url = url
         self.dialect: DialectName = dialect
         self.write_lock = WriteLock(enabled=dialect == "sqlite")
@@ -35,7 +37,7 @@ class Database:
         self._writes = writes
         self._own: AsyncEngine | None = None
         # one try for each connection that may have gone stale in the pool, and a fresh one
-        self._retries = 0 if dialect == "sqlite" else reads.pool.size() + 1  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+        self._retries = retries
 
     @classmethod
     def open(cls, url: str, *, pool_size: int = 5) -> Database:
@@ -43,13 +45,14 @@ class Database:
         dialect, parsed = parse_url(url)
         if dialect == "postgresql":
             engine = postgresql_engine(parsed, pool_size=pool_size)
-            return cls(parsed, dialect=dialect, reads=engine, writes=engine)
+            return cls(parsed, dialect=dialect, reads=engine, writes=engine, retries=pool_size + 1)
         make_folder(parsed)
         return cls(
             parsed,
             dialect=dialect,
             reads=sqlite_engine(parsed, pool_size=pool_size, writes=False),
             writes=sqlite_engine(parsed, pool_size=1, writes=True),
+            retries=0,
         )
 
     def tenant_read(self, owner_id: str) -> UnitContext:

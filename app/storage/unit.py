@@ -8,7 +8,6 @@ from types import TracebackType
 from typing import Any, Literal, cast
 
 import aiosqlite
-import asyncpg
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession
 
 from app.errors import StorageUnavailable
@@ -26,7 +25,7 @@ UnitMode = Literal["read", "write"]
 class Unit:
     """What services and the Host work on. Commits at the normal end of its `async with`, never before."""
 
-    __slots__ = ("_on_commit", "_session", "connection", "dialect", "mode", "owner_id")
+    __slots__ = ("_on_commit", "_session", "_sessions", "connection", "dialect", "mode", "owner_id")
 
     def __init__(
         self, connection: AsyncConnection, *, dialect: DialectName, owner_id: str | None, mode: UnitMode
@@ -37,6 +36,7 @@ class Unit:
         """Whose rows this unit sees (PostgreSQL enforces it); None for a system unit."""
         self.mode: UnitMode = mode
         self._session: AsyncSession | None = None
+        self._sessions: list[AsyncSession] = []
         self._on_commit: list[Callable[[], None]] = []
 
     @property
@@ -44,15 +44,20 @@ class Unit:
         """An ORM session on the same transaction, made on first use; core code does not pay for it."""
         if self._session is None:
             self._session = AsyncSession(bind=self.connection, expire_on_commit=False)
+            self.adopt(self._session)
         return self._session
+
+    def adopt(self, session: AsyncSession) -> None:
+        """Flushes `session` before the commit and closes it after the end."""
+        self._sessions.append(session)
 
     def on_commit(self, call: Callable[[], None]) -> None:
         """Calls `call` right after the commit, also when the task was cancelled during it."""
         self._on_commit.append(call)
 
     async def flush(self) -> None:
-        if self._session is not None:
-            await self._session.flush()
+        for session in self._sessions:
+            await session.flush()
 
     def committed(self) -> None:
         for call in self._on_commit:
@@ -60,9 +65,10 @@ class Unit:
 
     async def forget(self) -> None:
         """Detaches ORM objects; what they hold stays readable."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        for session in self._sessions:
+            await session.close()
+        self._sessions.clear()
+        self._session = None
 
 
 async def driver(connection: AsyncConnection) -> Any:
@@ -73,11 +79,11 @@ async def driver(connection: AsyncConnection) -> Any:
 
 async def run_in_thread(raw: Any, call: Callable[..., Any], *args: Any) -> Any:
     """Runs `call` on the connection's own thread: one hop, where aiosqlite's face takes two or more."""
-    return await cast(aiosqlite.Connection, raw)._execute(call, *args)  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType, reportUnknownVariableType]
+    return await cast("aiosqlite.Connection", raw)._execute(call, *args)  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType, reportUnknownVariableType]
 
 
 def sqlite_of(raw: Any) -> sqlite3.Connection:
-    return cast(aiosqlite.Connection, raw)._conn  # pyright: ignore[reportPrivateUsage]
+    return cast("aiosqlite.Connection", raw)._conn  # pyright: ignore[reportPrivateUsage]
 
 
 class UnitContext:
@@ -194,7 +200,7 @@ class UnitContext:
 
     async def _send(self, statement: str) -> str | None:
         if self._dialect == "postgresql":
-            return await cast("asyncpg.Connection[Any]", self._raw).execute(statement)
+            return await self._raw.execute(statement)
         await run_in_thread(self._raw, sqlite_of(self._raw).execute, statement)
         return None
 
@@ -228,7 +234,7 @@ class UnitContext:
         if not connection.invalidated and begun:
             try:
                 await self._rollback()
-            except DRIVER_ERRORS + (ValueError,):  # ValueError: aiosqlite on a closed connection
+            except (*DRIVER_ERRORS, ValueError):  # ValueError: aiosqlite on a closed connection
                 await _discard(connection)
         await unit.forget()
         await connection.close()

@@ -2,8 +2,8 @@
 
 from sqlalchemy import Column, Index, String, text
 
-from app.storage.tables.base import owned_table, owner_id
 from app.protocol.column_types import Instant, JsonText
+from app.storage.tables.base import owned_table, owner_id
 
 confirmations = owned_table(
     "confirmations",

@@ -2,8 +2,8 @@
 
 from sqlalchemy import BigInteger, Column, Index, String
 
-from app.storage.tables.base import owned_table, owner_id
 from app.protocol.column_types import Instant
+from app.storage.tables.base import owned_table, owner_id
 
 files = owned_table(
     "files",

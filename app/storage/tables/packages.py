@@ -2,8 +2,8 @@
 
 from sqlalchemy import Boolean, Column, Integer, String, Table
 
-from app.storage.tables.base import metadata, owned_table, owner_id
 from app.protocol.column_types import JsonText
+from app.storage.tables.base import metadata, owned_table, owner_id
 
 package_states = Table(
     "package_states",

@@ -2,8 +2,8 @@
 
 from sqlalchemy import Column, String, Table
 
-from app.storage.tables.base import metadata
 from app.protocol.column_types import Instant
+from app.storage.tables.base import metadata
 
 processes = Table(
     "processes",

@@ -6,8 +6,8 @@ and a trigger per row would cost more than the row.
 
 from sqlalchemy import Column, Index, Integer, String, Table, Text, UniqueConstraint
 
-from app.storage.tables.base import metadata, owned_table, owner_id
 from app.protocol.column_types import Instant, JsonText
+from app.storage.tables.base import metadata, owned_table, owner_id
 
 snapshots = Table(
     "snapshots",

@@ -2,8 +2,8 @@
 
 from sqlalchemy import Column, Index, Integer, String
 
-from app.storage.tables.base import owned_table, owner_id
 from app.protocol.column_types import Instant, JsonText
+from app.storage.tables.base import owned_table, owner_id
 
 sessions = owned_table(
     "sessions",

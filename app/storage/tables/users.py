@@ -2,8 +2,8 @@
 
 from sqlalchemy import Boolean, Column, Integer, String, Table, Text
 
-from app.storage.tables.base import metadata, owned_table, owner_id
 from app.protocol.column_types import Instant, JsonText
+from app.storage.tables.base import metadata, owned_table, owner_id
 
 users = Table(
     "users",

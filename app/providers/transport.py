@@ -1,0 +1,200 @@
+"""How to reach a provider over HTTP: httpx's face on aiohttp's transport.
+
+The transport was chosen by measurement (DESIGN, "Speed"). It has ways of its own, met here:
+
+* its httpx exceptions mislead (refused, unresolved and a full pool all come as ConnectTimeout, a cut
+  body as ReadError), so faults are told by `__cause__`, the aiohttp exception;
+* its read timeout counts silence on the socket, so comments and pings of a stream keep it alive;
+* `accept-encoding: identity`, because a compressor holds small deltas back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+
+import aiohttp
+import httpx
+from httpx_aiohttp import AiohttpTransport
+
+from app.errors import ProviderError
+from app.providers.faults import fault
+
+CONNECT_TIMEOUT_S = 10.0
+IDLE_TIMEOUT_S = 300.0
+"""Reasoning models are silent for minutes (https://github.com/2389-research/tracker/issues/577)."""
+POOL_TIMEOUT_S = 30.0
+"""Wait for a free connection, connecting included."""
+ERROR_BODY_BYTES = 64 * 1024
+ERROR_BODY_TIMEOUT_S = 10.0
+
+
+class Reply:
+    """One HTTP answer whose body is still to be read."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self._response = response
+        self.status = response.status_code
+        self.headers: Mapping[str, str] = response.headers
+        """Names are looked up in lower case."""
+        # Asked for identity, but some proxies compress all the same.
+        plain = response.headers.get("content-encoding", "identity") in ("identity", "")
+        self._chunks = response.aiter_raw() if plain else response.aiter_bytes()
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """The body as it arrives. Raises ProviderError where it is cut or falls silent."""
+        try:
+            async for chunk in self._chunks:
+                if chunk:
+                    yield chunk
+        except TRANSPORT_ERRORS as error:
+            raise fault_of_exception(error) from None
+
+    async def error_body(self) -> bytes:
+        """The start of the body of a refusal; what is cut or late is left out."""
+        body = bytearray()
+        try:
+            async with asyncio.timeout(ERROR_BODY_TIMEOUT_S):
+                async for chunk in self.chunks():
+                    body += chunk
+                    if len(body) >= ERROR_BODY_BYTES:
+                        break
+        except (ProviderError, TimeoutError):
+            pass
+        return bytes(body)
+
+
+class HttpTransport:
+    """The connections to one provider."""
+
+    def __init__(
+        self,
+        *,
+        max_connections: int,
+        connect_timeout_s: float = CONNECT_TIMEOUT_S,
+        idle_timeout_s: float = IDLE_TIMEOUT_S,
+    ) -> None:
+        """`max_connections`: as many as runs may be live; the transport's own 100 would queue them."""
+        timeout = httpx.Timeout(
+            connect=connect_timeout_s, read=idle_timeout_s, write=idle_timeout_s, pool=POOL_TIMEOUT_S
+        )
+        limits = httpx.Limits(max_connections=max_connections, max_keepalive_connections=max_connections)
+        # Its own session, only for the cookie jar: one user's provider cookies must not ride on
+        # another's call. Built on first use, because aiohttp wants a running loop.
+        verify = httpx.create_ssl_context(trust_env=False)
+        transport = AiohttpTransport(
+            verify=verify, trust_env=False, limits=limits, client=lambda: _session(verify, max_connections)
+        )
+        self._client = httpx.AsyncClient(
+            transport=transport,
+            timeout=timeout,
+            trust_env=False,
+            follow_redirects=False,
+            cookies=_NoCookies(),
+        )
+
+    @asynccontextmanager
+    async def post(self, url: str, headers: Mapping[str, str], content: bytes) -> AsyncGenerator[Reply, None]:
+        """Sends a JSON body; leaving the block closes the socket unless the reply was read to its end.
+
+        Raises ProviderError for every way in which no answer comes.
+        """
+        request = self._client.build_request(
+            "POST",
+            url,
+            content=content,
+            headers={
+                "accept-encoding": "identity",
+                "content-type": "application/json",
+                "user-agent": "deskmate",
+                **headers,
+            },
+        )
+        try:
+            response = await self._client.send(request, stream=True)
+        except TRANSPORT_ERRORS as error:
+            raise fault_of_exception(error) from None
+        try:
+            yield Reply(response)
+        finally:
+            await response.aclose()
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+
+def _session(verify: ssl.SSLContext, max_connections: int) -> aiohttp.ClientSession:
+    connector = aiohttp.TCPConnector(limit=max_connections, keepalive_timeout=30, ssl=verify)
+    return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False)
+
+
+class _NoCookies(httpx.Cookies):
+    """httpx copies each reply's cookies into the client; see the note on the session."""
+
+    def extract_cookies(self, response: httpx.Response) -> None:
+        return
+
+
+TRANSPORT_ERRORS = (
+    httpx.HTTPError,
+    httpx.InvalidURL,
+    httpx.StreamError,
+    aiohttp.ClientError,
+    OSError,
+    TimeoutError,
+)
+"""All that client and transport raise; aiohttp's own come through where the transport knows no name."""
+
+
+def fault_of_exception(error: BaseException) -> ProviderError:
+    """What an exception of client or transport means, told by its cause where it has one."""
+    cause = error.__cause__ if isinstance(error, httpx.HTTPError) and error.__cause__ is not None else error
+    for kinds, make in _FAULTS:
+        if isinstance(cause, kinds):
+            return make()
+    return fault("connection", "The connection to the model provider failed.")
+
+
+_FAULTS = (
+    # Order counts: the narrow classes stand before those they derive from.
+    (
+        aiohttp.ClientConnectorDNSError,
+        lambda: fault("connection", "The model provider's host name could not be resolved. Check base_url."),
+    ),
+    (
+        (aiohttp.ClientSSLError, ssl.SSLError),
+        lambda: fault(
+            "connection", "The model provider's TLS certificate was not accepted.", retryable=False
+        ),
+    ),
+    (
+        aiohttp.ConnectionTimeoutError,
+        lambda: fault("timeout", "No connection to the model provider came about in time."),
+    ),
+    (
+        (aiohttp.ServerTimeoutError, httpx.TimeoutException, TimeoutError),
+        lambda: fault("timeout", "The model provider was silent for too long."),
+    ),
+    (
+        (aiohttp.ClientConnectorError, httpx.ConnectError),
+        lambda: fault("connection", "The model provider could not be reached. Check base_url, or wait."),
+    ),
+    (
+        aiohttp.ClientPayloadError,
+        lambda: fault("incomplete_stream", "The model provider's reply broke off before its end."),
+    ),
+    (
+        aiohttp.ServerDisconnectedError,
+        lambda: fault("connection", "The model provider closed the connection without an answer."),
+    ),
+    (
+        (aiohttp.InvalidURL, httpx.InvalidURL, httpx.UnsupportedProtocol),
+        lambda: fault("invalid_request", "The model provider's base_url is not an http(s) address."),
+    ),
+    (
+        (aiohttp.ClientResponseError, httpx.DecodingError),
+        lambda: fault("server", "The model provider's answer was not valid HTTP."),
+    ),
+)

@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import MetaData
+from sqlalchemy.orm import DeclarativeBase
 
 from app.catalog.definitions import define_domains, define_entry
 from app.catalog.faults import Fault
 from app.catalog.loading import load_part, open_module_space
 from app.catalog.manifest import Manifest, read_manifest
 from app.catalog.skills import read_skills
+from app.errors import CapabilityInvalid
 from app.protocol.definitions import CapabilityDefinition, DomainDefinition, SkillDefinition
-from app.sdk import Command, Contract, Tool
+from app.sdk import Command, Contract, Tool, package_base
+from app.storage.package_schema import PackageSchema
 
 Entry = Tool | Command
 
@@ -27,8 +30,9 @@ class Package:
     space: str
     """Module name of this instance; `<space>.handlers` is imported on first use."""
     contract: Contract
-    metadata: MetaData
-    """The package's own tables; empty where it has none."""
+    base: type[DeclarativeBase]
+    """Declarative base of the package's own tables; empty where it has none."""
+    schema: PackageSchema
     entries: Mapping[str, Entry]
     """Declared entries by canonical id."""
     definitions: tuple[CapabilityDefinition, ...]
@@ -42,6 +46,10 @@ class Package:
     @property
     def version(self) -> str:
         return self.manifest.version
+
+    @property
+    def metadata(self) -> MetaData:
+        return self.base.metadata
 
     @property
     def migrations(self) -> Path | None:
@@ -70,41 +78,40 @@ def read_package(folder: Path) -> Reading:
     manifest = reading.manifest
     space = open_module_space(manifest.id, folder)
     contract = _read_contract(reading, space)
-    metadata = _read_tables(reading, space)
+    base = _read_tables(reading, manifest, space)
     skills, skill_faults = read_skills(manifest.id, folder)
     reading.faults += skill_faults
-    if contract is not None and metadata is not None:
-        reading.package = _assemble(reading, manifest, space, contract, metadata, skills)
+    if contract is not None and base is not None:
+        try:
+            reading.package = _assemble(manifest, folder, space, contract=contract, base=base, skills=skills)
+        except CapabilityInvalid as error:
+            reading.faults.append(Fault(manifest.id, "table-form", error.message, "Change tables.py."))
+        except Exception as error:  # noqa: BLE001 - pydantic raises many kinds for a type without a schema
+            message = f"a parameter or result model has no JSON Schema ({type(error).__name__}: {error})."
+            reading.faults.append(
+                Fault(manifest.id, "schema-missing", message, "Use fields that JSON can hold.")
+            )
     return reading
 
 
 def _assemble(
-    reading: Reading,
     manifest: Manifest,
+    folder: Path,
     space: str,
+    *,
     contract: Contract,
-    metadata: MetaData,
+    base: type[DeclarativeBase],
     skills: tuple[SkillDefinition, ...],
-) -> Package | None:
+) -> Package:
     entries: tuple[Entry, ...] = (*contract.tools, *contract.commands)
-    try:
-        definitions = tuple(define_entry(manifest, entry) for entry in entries)
-    except Exception as error:  # noqa: BLE001 - pydantic raises many kinds for a type without a schema
-        reading.faults.append(
-            Fault(
-                manifest.id,
-                "schema-missing",
-                f"a parameter or result model has no JSON Schema ({type(error).__name__}: {error}).",
-                "Use fields that JSON can hold.",
-            )
-        )
-        return None
+    definitions = tuple(define_entry(manifest, entry) for entry in entries)
     return Package(
         manifest=manifest,
-        folder=reading.folder,
+        folder=folder,
         space=space,
         contract=contract,
-        metadata=metadata,
+        base=base,
+        schema=PackageSchema(base),
         entries={f"{manifest.namespace}::{entry.name}": entry for entry in entries},
         definitions=definitions,
         domains=define_domains(manifest, contract, definitions),
@@ -130,24 +137,17 @@ def _read_contract(reading: Reading, space: str) -> Contract | None:
     return None
 
 
-def _read_tables(reading: Reading, space: str) -> MetaData | None:
+def _read_tables(reading: Reading, manifest: Manifest, space: str) -> type[DeclarativeBase] | None:
     if not (reading.folder / "tables.py").is_file():
-        return MetaData()
+        return package_base(manifest.id)
     module = _import(reading, space, "tables")
     if module is None:
         return None
     base = getattr(module, "Base", None)
-    metadata = getattr(base, "metadata", None)
-    if isinstance(metadata, MetaData):
-        return metadata
-    reading.faults.append(
-        Fault(
-            reading.folder.name,
-            "tables-base",
-            "tables.py has no `Base`.",
-            f'Begin it with `Base = package_base("{reading.folder.name}")`.',
-        )
-    )
+    if isinstance(base, type) and issubclass(base, DeclarativeBase):
+        return base
+    mend = f'Begin it with `class Base(package_base("{manifest.id}")): …` or `Base = package_base("{manifest.id}")`.'
+    reading.faults.append(Fault(manifest.id, "tables-base", "tables.py has no `Base`.", mend))
     return None
 
 

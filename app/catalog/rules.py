@@ -12,7 +12,6 @@ from jsonschema.exceptions import SchemaError
 
 from app.catalog.definitions import schema_problems
 from app.catalog.faults import Fault
-from app.catalog.loading import is_loaded, load_part
 from app.catalog.manifest import HOOKS, NAME, SERVICES
 from app.catalog.package import Package
 from app.protocol.identity import CORE_SCOPES
@@ -202,9 +201,12 @@ def _defines_register(source: str) -> bool:
     return any(isinstance(node, ast.FunctionDef) and node.name == "register" for node in tree.body)
 
 
-def tables_are_its_own(package: Package) -> Iterator[Fault]:
-    prefix = f"pkg_{package.id}_"
+def tables_have_a_history(package: Package) -> Iterator[Fault]:
+    """What the table classes may be is `PackageSchema`'s business."""
     tables = package.metadata.tables
+    if package.schema.package != package.id:
+        message = f"tables.py makes its base for `{package.schema.package}`."
+        yield Fault(package.id, "table-form", message, f'Write package_base("{package.id}").')
     if tables and "storage" not in package.manifest.requires:
         yield Fault(
             package.id, "storage-undeclared", "has tables but no storage.", 'Add "storage" to requires.'
@@ -213,28 +215,6 @@ def tables_are_its_own(package: Package) -> Iterator[Fault]:
         yield Fault(
             package.id, "migrations-missing", "has tables but no migrations.", "Add a migrations folder."
         )
-    for name, table in tables.items():
-        if not name.startswith(prefix):
-            mend = f'Make its base with `package_base("{package.id}")`.'
-            yield Fault(package.id, "table-name", f"table `{name}` does not begin with `{prefix}`.", mend)
-        for key in table.foreign_keys:
-            if not key.target_fullname.startswith(prefix):
-                message = f"table `{name}` has a foreign key to `{key.target_fullname}`."
-                yield Fault(package.id, "foreign-key", message, "Keep the other's id as a plain column.")
-
-
-def tables_have_an_owner(package: Package) -> Iterator[Fault]:
-    for mapper in _mapped(package):
-        if not hasattr(mapper, "owner_id") and not getattr(mapper, "__deskmate_shared__", False):
-            message = f"table class `{mapper.__name__}` belongs to nobody."
-            yield Fault(package.id, "table-owner", message, "Derive it from OwnedMixin or SharedMixin.")
-
-
-def _mapped(package: Package) -> list[type]:
-    if not is_loaded(package.space, "tables"):
-        return []
-    base = load_part(package.space, "tables").Base
-    return [mapper.class_ for mapper in base.registry.mappers]
 
 
 def skill_domains_exist(package: Package) -> Iterator[Fault]:
@@ -263,7 +243,6 @@ RULES: tuple[Rule, ...] = (
     destruction_is_no_reading,
     limits_are_sane,
     handlers_are_there,
-    tables_are_its_own,
-    tables_have_an_owner,
+    tables_have_a_history,
     skill_domains_exist,
 )

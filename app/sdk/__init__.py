@@ -4,6 +4,7 @@ A package declares (`contract.py`, `tables.py`, `manifest.toml`), then binds (`h
 here reaches the database, the network or another package: that comes through the handles it asked for.
 """
 
+from app.sdk.context import current_call
 from app.sdk.declarations import (
     NO_PARAMS,
     Command,
@@ -62,5 +63,6 @@ __all__ = [
     "Tool",
     "ToolFailed",
     "WriteTx",
+    "current_call",
     "package_base",
 ]

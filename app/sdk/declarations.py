@@ -63,6 +63,9 @@ class Tool:
     icon: str = ""
     group: str = ""
     timeout: timedelta = TOOL_TIMEOUT
+    control_fact: str = ""
+    """For control tools: the sentence that stands in the context instead of the call (L9), with the
+    result's members in braces, such as `The browser was asked to show session {switch_to}.`"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

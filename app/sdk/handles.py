@@ -88,6 +88,16 @@ class Call(Protocol):
     def now(self) -> datetime: ...
 
     @property
+    def input_text(self) -> str:
+        """The user's input of this run, as data; empty outside a run."""
+        ...
+
+    @property
+    def earlier_results(self) -> Mapping[str, Any]:
+        """Results of this run's calls so far, by call id; empty outside a run."""
+        ...
+
+    @property
     def cancelled(self) -> bool:
         """Whether the user asked for the end of the run; long work may look and stop early."""
         ...
@@ -100,7 +110,8 @@ class Call(Protocol):
         """The one transaction of a mutating call: key, fence, writes, result, audit, one commit.
 
         Entered exactly once, after slow work is done. When the key is already there the recorded
-        result is returned to the caller and the body does not run.
+        result is returned to the caller and nothing of the body is kept: under a caller's own key the
+        body does not run, under the host's (always fresh, but for a retry) it is rolled back.
         """
         ...
 
@@ -136,7 +147,9 @@ class MemoryHandle(Protocol):
 
     async def search(self, tx: ReadTx, query: str, *, limit: int = 20) -> Sequence[Fact]: ...
 
-    async def save(self, tx: WriteTx, content: str, *, id: str | None = None, tags: Sequence[str] = ()) -> Fact:
+    async def save(
+        self, tx: WriteTx, content: str, *, id: str | None = None, tags: Sequence[str] = ()
+    ) -> Fact:
         """Upserts by id; the same content again only moves `updated_at`."""
         ...
 

@@ -14,6 +14,8 @@ from typing import Annotated, Any, Literal
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from app.protocol.jsontext import dump_bytes
+
 EVENT_VERSION = 1
 
 Channel = Literal["answer", "reasoning"]
@@ -95,4 +97,4 @@ def encode_line(fields: dict[str, Any], *, seq: int, run_id: str, session_id: st
     kind = fields["type"]
     head = {"v": EVENT_VERSION, "type": kind, "seq": seq, "run_id": run_id, "session_id": session_id, "at": at}
     head.update(fields)
-    return orjson.dumps(head, option=orjson.OPT_APPEND_NEWLINE)
+    return dump_bytes(head, option=orjson.OPT_APPEND_NEWLINE)

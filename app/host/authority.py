@@ -1,0 +1,88 @@
+"""The Host's word, inside the call's own transaction, on whether a call may still happen (H3)."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from sqlalchemy import text
+
+from app.errors import IdentityLost, PackageDisabled, RequestCancelled, RunLost
+from app.protocol.definitions import CapabilityDefinition
+from app.protocol.ports import Invocation
+from app.storage.database import Unit
+
+# FOR KEY SHARE holds the sweeper (FOR UPDATE) off until this transaction has ended, so that a run
+# cannot be taken over between this check and the effect's commit. The event writer's FOR NO KEY
+# UPDATE goes on beside it. SQLite needs no lock: its write unit is the only one.
+_RUN = """
+SELECT r.status AS run_status, r.fence, u.status AS user_status, t.id AS token_id,
+       t.revoked_at, t.expires_at, coalesce(w.enabled, s.enabled, {true}) AS enabled,
+       coalesce(s.enabled, {true}) AS installed
+FROM runs r
+JOIN users u ON u.id = r.owner_id
+LEFT JOIN tokens t ON t.id = :token
+LEFT JOIN package_switches w ON w.owner_id = r.owner_id AND w.package = :package
+LEFT JOIN package_states s ON s.package = :package
+WHERE r.id = :run AND r.owner_id = :owner
+"""
+_NO_RUN = """
+SELECT 'running' AS run_status, 0 AS fence, u.status AS user_status, t.id AS token_id,
+       t.revoked_at, t.expires_at, coalesce(w.enabled, s.enabled, {true}) AS enabled,
+       coalesce(s.enabled, {true}) AS installed
+FROM users u
+LEFT JOIN tokens t ON t.id = :token
+LEFT JOIN package_switches w ON w.owner_id = u.id AND w.package = :package
+LEFT JOIN package_states s ON s.package = :package
+WHERE u.id = :owner
+"""
+_STATEMENTS = {
+    ("postgresql", True): text(_RUN.format(true="true") + " FOR KEY SHARE OF r"),
+    ("postgresql", False): text(_NO_RUN.format(true="true")),
+    ("sqlite", True): text(_RUN.format(true="1")),
+    ("sqlite", False): text(_NO_RUN.format(true="1")),
+}
+
+
+class HostAuthority:
+    """Implements `protocol.ports.Authority` with one statement a call."""
+
+    async def check(self, tx: Any, invocation: Invocation, definition: CapabilityDefinition) -> None:
+        """Raises RunLost, RequestCancelled, IdentityLost, PackageDisabled."""
+        unit: Unit = tx
+        principal, run = invocation.principal, invocation.run
+        statement = _STATEMENTS[unit.dialect, run is not None]
+        values = {
+            "owner": principal.user_id,
+            "token": principal.token_id or "",
+            "package": definition.package,
+        }
+        if run is not None:
+            values["run"] = run.run_id
+        row = (await unit.connection.execute(statement, values)).first()
+        if row is None:
+            raise (
+                IdentityLost("The user or run is no longer there.")
+                if run is None
+                else RunLost("The run is no longer there.")
+            )
+        if run is not None:
+            if row.fence != run.fence or row.run_status not in ("queued", "running", "cancelling"):
+                raise RunLost("Another process has taken this run over, or it has ended.")
+            if row.run_status == "cancelling" and not invocation.confirmed:
+                run.cancel.set()
+                raise RequestCancelled("The run was cancelled before this call began.")
+        if row.user_status != "active":
+            raise IdentityLost("This account has been disabled.")
+        if principal.token_id is not None and (
+            row.token_id is None or row.revoked_at is not None or row.expires_at <= _now_ms()
+        ):
+            raise IdentityLost("The token of this run has been revoked or has expired.")
+        if not (row.enabled and row.installed):
+            raise PackageDisabled(
+                f"The package {definition.package} is switched off; switch it on in settings."
+            )
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

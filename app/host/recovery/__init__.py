@@ -1,0 +1,1 @@
+"""Leases and the ends of runs whose process is gone (P7)."""

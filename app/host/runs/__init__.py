@@ -1,0 +1,1 @@
+"""Runs: start, drive, follow, cancel."""

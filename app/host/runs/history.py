@@ -1,0 +1,50 @@
+"""The model-context projection of a session's record: the newest turns, read in one query (P5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from sqlalchemy import text
+
+from app.storage.database import Unit
+
+KEPT_TURNS = 120
+"""Most turns read as context. With typical turns of 100-300 tokens this is beyond what 80 % of a
+32k window holds; reading more would make a long session's first token slower for nothing."""
+BLOCK_TURNS = 40
+"""The first turn read moves in blocks, so that the prompt's prefix stays the same for many turns."""
+
+_ITEMS = text(
+    "SELECT type, status, run_id, turn, body FROM items"
+    " WHERE session_id = :session AND turn >= :first AND turn < :turn ORDER BY turn, ordinal"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    items: list[dict[str, Any]]
+    """Stored items as `agent.items` describes them, oldest first."""
+    left_out: bool
+    """Whether the session has turns before these."""
+
+
+def first_turn(turn: int) -> int:
+    """The first turn that a run with this ordinal reads."""
+    return max(1, (turn - 1 - KEPT_TURNS + BLOCK_TURNS) // BLOCK_TURNS * BLOCK_TURNS + 1)
+
+
+async def read_history(unit: Unit, *, session_id: str, turn: int) -> History:
+    first = first_turn(turn)
+    if turn <= 1:
+        return History([], left_out=False)
+    rows = await unit.connection.execute(_ITEMS, {"session": session_id, "first": first, "turn": turn})
+    return History([item_of(row) for row in rows], left_out=first > 1)
+
+
+def item_of(row: Any) -> dict[str, Any]:
+    item: dict[str, Any] = orjson.loads(row.body)
+    item["type"] = row.type
+    item["status"] = row.status
+    return item

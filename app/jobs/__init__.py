@@ -1,0 +1,1 @@
+"""Background work on a durable job table."""

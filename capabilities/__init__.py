@@ -1,0 +1,1 @@
+"""Shipped capability packages, one folder each."""

@@ -6,8 +6,8 @@ happens; how the turn ended goes back to the Host, which writes the last events.
 
 from __future__ import annotations
 
-import logging
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 from app.agent.batch import ToolBatches
@@ -15,6 +15,7 @@ from app.agent.budget import Budget, Clock
 from app.agent.context import (
     Assembled,
     context_budget,
+    estimate_message,
     estimate_request_head,
     estimate_tokens,
     fit,
@@ -24,13 +25,11 @@ from app.agent.items import replayable
 from app.agent.prompt import system_prompt, user_with_time
 from app.agent.step import StepAnswer, ask
 from app.agent.turn import Turn, TurnEnd
-from app.errors import DeskmateError, ProviderError, RequestCancelled, RunFatal, RunLost
-from app.protocol.conversation import Message, ModelRequest, ModelSpec, UsageReport
+from app.errors import ContextTooLong, DeskmateError, ProviderError, RequestCancelled, RunFatal, RunLost
+from app.protocol.conversation import Message, ModelRequest, ModelSpec, ToolSpec, UsageReport
 from app.protocol.events import DoneStatus
 from app.protocol.ids import new_id
 from app.protocol.ports import ModelCatalog, ModelProvider, RunRecord, ToolGate
-
-log = logging.getLogger(__name__)
 
 STOP_NOTES = {
     "content_filter": "[内容过滤中止了回答] / [the provider's content filter ended the answer here]",
@@ -95,8 +94,8 @@ class _Loop:
         self._said: list[Message] = []
         """What this turn added to the conversation so far."""
         self._system = ""
-        self._tightness = 1.0
-        """How much of the context budget may be used; falls when the provider finds it too long."""
+        self._cap: int | None = None
+        """Estimated tokens that messages may take since the provider found a request too long."""
         self._scale = 1.0
         """Reported tokens per estimated token, learnt from the last step (L7)."""
         self._given_way = (0, 0)
@@ -154,40 +153,53 @@ class _Loop:
     # --- the model ----------------------------------------------------------------------------
 
     async def _ask(self) -> StepAnswer:
-        answer = await self._ask_once()
+        context, head = self._context()
+        answer = await self._ask_once(context, head)
         if answer.too_long:
-            # Our estimate was wrong: learn from it for the rest of the run, and try once more.
-            self._tightness /= 2
-            answer = await self._ask_once()
+            # Our estimate was wrong: keep to half of what can give way from here on, and try once more.
+            self._cap = (context.tokens + estimate_message(self._user)) // 2
+            try:
+                smaller, head = self._context()
+            except ContextTooLong:
+                return answer
+            if smaller.tokens < context.tokens:
+                answer = await self._ask_once(smaller, head)
         return answer
 
-    async def _ask_once(self) -> StepAnswer:
-        request, estimate = self._request()
+    async def _ask_once(self, context: Assembled, head: int) -> StepAnswer:
+        request = self._request(context)
         answer = await ask(
             self._provider, request, record=self._record, cancel=self._run.cancel, budget=self._budget
         )
-        self._count(answer, estimate)
+        self._count(answer, head + context.tokens)
         return answer
 
-    def _request(self) -> tuple[ModelRequest, int]:
-        """The request of this step, and the tokens it was estimated at."""
-        abilities = self._model.abilities
-        tools = tuple(self._gate.visible_tools(self._run)) if "tools" in abilities else ()
-        head = estimate_request_head(self._system, tools)
+    def _context(self) -> tuple[Assembled, int]:
+        """The messages of this step, and what the rest of the request is estimated at."""
+        head = estimate_request_head(self._system, self._tools())
         window = context_budget(self._model, self._turn.config.compact_threshold, int(head * self._scale))
-        context = fit(self._turn.history, self._user, self._said, int(window * self._tightness / self._scale))
+        budget = int(window / self._scale)
+        if self._cap is not None:
+            budget = min(budget, self._cap)
+        context = fit(self._turn.history, self._user, self._said, budget)
         self._tell_given_way(context)
+        return context, head
+
+    def _tools(self) -> Sequence[ToolSpec]:
+        return self._gate.visible_tools(self._run) if "tools" in self._model.abilities else ()
+
+    def _request(self, context: Assembled) -> ModelRequest:
+        can_see = "vision" in self._model.abilities
         sampling = self._turn.sampling
-        request = ModelRequest(
+        return ModelRequest(
             model=self._model,
             system=self._system,
-            messages=context.messages if "vision" in abilities else without_images(context.messages),
-            tools=tools,
+            messages=context.messages if can_see else without_images(context.messages),
+            tools=self._tools(),
             temperature=sampling.temperature,
             max_output_tokens=sampling.max_output_tokens,
             reasoning_effort=sampling.reasoning_effort,
         )
-        return request, head + context.tokens
 
     def _count(self, answer: StepAnswer, estimate: int) -> None:
         usage = answer.usage

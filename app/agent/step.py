@@ -81,6 +81,8 @@ async def ask(
             watcher = asyncio.create_task(_expire_when_set(cancel, scope))
             async for events in stream:
                 collector.take(events)
+                if collector.ended:
+                    break  # whole: no cancel can cut it off any more
                 await record.room()
     except RunFatal:
         raise
@@ -133,6 +135,10 @@ class _Collector:
         self._opaque: dict[str, Any] | None = None
         self._usage: UsageReport | None = None
         self._end: Done | Failed | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self._end is not None
 
     def take(self, events: Sequence[ModelEvent]) -> None:
         channel: Channel = "answer"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -42,7 +43,7 @@ def outcome(batches: Sequence[Sequence[ModelEvent]]) -> Outcome:
     assert sum(isinstance(event, UsageReport) for event in events) <= 1
     for batch in batches:
         assert batch, "an empty batch"
-        for one, two in zip(batch, batch[1:], strict=False):
+        for one, two in itertools.pairwise(batch):
             assert not (type(one) is type(two) and isinstance(one, TextDelta | ReasoningDelta))
     for event in events:
         match event:

@@ -1,0 +1,437 @@
+"""What servers do to the Chat Completions stream, one test a quirk.
+
+The numbers are the rows of the project's list of known quirks; each row's public thread tells the
+story. A recording shows most of them too, but these say what exactly is at stake.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from app.protocol.conversation import TextDelta, ToolCallFragment
+from tests.contract.providers.chunks import DONE, batches, calls, chunk, event, read, text, tool, tools
+
+A = '{"a": 1}'
+B = '{"b": 2}'
+END = chunk(finish="tool_calls") + DONE
+
+
+# --- rows 1-9: tool call deltas ---------------------------------------------------------------
+
+
+def test_01_deltas_without_index_are_joined_by_id_and_name() -> None:
+    stream = tools(tool("", id="c1", name="f")) + tools(tool('{"a":')) + tools(tool(" 1}")) + END
+    assert calls(stream) == [("f", {"a": 1})]
+
+
+def test_01_a_new_id_without_index_opens_a_call() -> None:
+    stream = (
+        tools(tool('{"a"', id="c1", name="f")) + tools(tool(": 1}")) + tools(tool(B, id="c2", name="g")) + END
+    )
+    assert calls(stream) == [("f", {"a": 1}), ("g", {"b": 2})]
+
+
+@pytest.mark.parametrize("id", [None, "", "same"])
+def test_01_whole_calls_without_index_in_one_delta_are_separate(id: str | None) -> None:
+    stream = tools(tool(A, id=id, name="f"), tool(B, id=id, name="f")) + END
+    assert calls(stream) == [("f", {"a": 1}), ("f", {"b": 2})]
+
+
+def test_01_whole_calls_without_index_and_id_in_two_deltas_are_separate() -> None:
+    assert calls(tools(tool(A, name="f")) + tools(tool(B, name="f")) + END) == [
+        ("f", {"a": 1}),
+        ("f", {"b": 2}),
+    ]
+
+
+def test_01_an_id_that_comes_late_belongs_to_the_open_call() -> None:
+    got = read(tools(tool('{"a"', name="f")) + tools(tool(": 1}", id="late")) + END)
+    assert [(call.wire_id, call.arguments) for call in got.calls] == [("late", {"a": 1})]
+
+
+def test_02_the_id_only_in_the_first_delta_is_kept() -> None:
+    stream = (
+        tools(tool("", index=0, id="c1", name="f"))
+        + tools(tool('{"a":', index=0))
+        + tools(tool("1}", index=0))
+        + END
+    )
+    (call,) = read(stream).calls
+    assert (call.wire_id, call.arguments) == ("c1", {"a": 1})
+
+
+def test_02_fragments_of_two_calls_may_come_interleaved() -> None:
+    stream = (
+        tools(tool("", index=0, id="c1", name="f"), tool("", index=1, id="c2", name="g"))
+        + tools(tool('{"a"', index=0), tool('{"b"', index=1))
+        + tools(tool(": 2}", index=1), tool(": 1}", index=0))
+        + END
+    )
+    assert calls(stream) == [("f", {"a": 1}), ("g", {"b": 2})]
+
+
+def test_03_empty_id_and_name_are_absent() -> None:
+    stream = tools(tool("", index=0, id="c1", name="f")) + tools(tool('{"a":', index=0, id="", name="")) + tools(
+        {"index": 0, "id": None, "function": {"name": None, "arguments": " 1}"}}
+    ) + END  # fmt: skip
+    (call,) = read(stream).calls
+    assert (call.wire_id, call.name, call.arguments) == ("c1", "f", {"a": 1})
+
+
+@pytest.mark.parametrize("index", [0, None])
+def test_04_the_id_repeated_in_each_delta_is_one_call(index: int | None) -> None:
+    stream = (
+        tools(tool('{"a"', index=index, id="c1", name="f")) + tools(tool(": 1}", index=index, id="c1")) + END
+    )
+    assert calls(stream) == [("f", {"a": 1})]
+
+
+def test_04_another_id_and_name_on_the_same_index_is_another_call() -> None:
+    stream = tools(tool(A, index=0, id="c1", name="f")) + tools(tool(B, index=0, id="c2", name="f")) + END
+    assert calls(stream) == [("f", {"a": 1}), ("f", {"b": 2})]
+
+
+def test_04_a_fresh_id_for_each_fragment_is_still_one_call() -> None:
+    stream = tools(tool('{"a"', index=0, id="x1", name="f")) + tools(tool(": 1}", index=0, id="x2")) + END
+    assert calls(stream) == [("f", {"a": 1})]
+
+
+def test_04_all_calls_on_index_zero_without_ids_are_told_apart_by_name() -> None:
+    stream = tools(tool(A, index=0, name="f")) + tools(tool(B, index=0, name="g")) + END
+    assert calls(stream) == [("f", {"a": 1}), ("g", {"b": 2})]
+
+
+@pytest.mark.parametrize(("index", "id"), [(0, "c1"), (None, "c1"), (None, None)])
+def test_05_a_repeated_name_is_not_appended(index: int | None, id: str | None) -> None:
+    stream = tools(tool('{"a"', index=index, id=id, name="get_x")) + tools(
+        tool(": 1}", index=index, id=id, name="get_x")
+    )
+    assert calls(stream + END) == [("get_x", {"a": 1})]
+
+
+def test_05_a_name_in_pieces_is_joined() -> None:
+    stream = tools(tool("", index=0, id="c1", name="get_")) + tools(tool(A, index=0, name="x")) + END
+    assert calls(stream) == [("get_x", {"a": 1})]
+
+
+def test_06_arguments_as_an_object_are_taken() -> None:
+    (call,) = read(tools(tool({"a": 1}, index=0, id="c1", name="f")) + END).calls
+    assert call.arguments == {"a": 1}
+    assert json.loads(call.raw_arguments) == {"a": 1}
+
+
+@pytest.mark.parametrize("value", [[1], 5, True, "[1]", '"text"', "5"])
+def test_06_arguments_that_are_a_list_or_scalar_are_no_arguments(value: object) -> None:
+    (call,) = read(tools(tool(value, index=0, id="c1", name="f")) + END).calls
+    assert call.arguments is None
+    assert call.raw_arguments
+
+
+def test_07_null_arguments_mean_nothing_yet() -> None:
+    stream = (
+        tools({"index": 0, "id": "c1", "function": {"name": "f", "arguments": None}})
+        + tools(tool(A, index=0))
+        + END
+    )
+    assert calls(stream) == [("f", {"a": 1})]
+
+
+@pytest.mark.parametrize("value", ["", "  \n", "null", "{}", None])
+def test_07_empty_arguments_are_an_empty_object(value: str | None) -> None:
+    assert calls(tools(tool(value, index=0, id="c1", name="f")) + END) == [("f", {})]
+
+
+def test_08_glued_objects_are_separate_calls() -> None:
+    got = read(tools(tool(A + B, index=0, id="c1", name="f")) + END)
+    assert [(call.name, call.arguments, call.wire_id) for call in got.calls] == [
+        ("f", {"a": 1}, "c1"),
+        ("f", {"b": 2}, None),
+    ]
+    assert [json.loads(call.raw_arguments) for call in got.calls] == [{"a": 1}, {"b": 2}]
+    assert len({call.index for call in got.calls}) == 2
+
+
+def test_08_an_exact_repeat_is_dropped() -> None:
+    assert calls(tools(tool(A + " " + A, index=0, id="c1", name="f")) + END) == [("f", {"a": 1})]
+
+
+@pytest.mark.parametrize(
+    "raw", [A + '{"b"', A + "[1]", A + "x", '{"a": 1', "{'a': 1}", '{"a": NaN}', "[" * 3000, '{"a":' * 3000]
+)
+def test_08_what_is_not_objects_throughout_is_never_run(raw: str) -> None:
+    (call,) = read(tools(tool(raw, index=0, id="c1", name="f")) + END).calls
+    assert (call.arguments, call.raw_arguments) == (None, raw)
+
+
+def test_08_objects_nested_too_deeply_are_never_run() -> None:
+    raw = '{"a":' * 200 + "1" + "}" * 200
+    (call,) = read(tools(tool(raw, index=0, id="c1", name="f")) + END).calls
+    assert call.arguments is None
+
+
+def test_09_null_equals_absent_everywhere() -> None:
+    nulls = {"role": None, "content": None, "tool_calls": None, "function_call": None, "refusal": None,
+             "reasoning": None, "reasoning_content": None, "reasoning_details": None}  # fmt: skip
+    stream = (
+        chunk(nulls, usage=None, error=None)
+        + event({"choices": None})
+        + event({"choices": [{"delta": None}]})
+    )
+    got = read(stream + text("hi") + chunk(nulls, "stop") + DONE)
+    assert (got.text, got.stop, got.calls) == ("hi", "end", [])
+
+
+# --- rows 10-13: chunks and ends --------------------------------------------------------------
+
+
+def test_10_chunks_without_choices_give_their_usage() -> None:
+    usage = {"prompt_tokens": 3, "completion_tokens": 4}
+    got = read(
+        event({"choices": []})
+        + text("hi")
+        + chunk(finish="stop")
+        + event({"choices": [], "usage": usage})
+        + DONE
+    )
+    assert got.text == "hi"
+    assert got.usage is not None
+    assert (got.usage.input, got.usage.output) == (3, 4)
+
+
+@pytest.mark.parametrize("finish", ["stop", "end", "eos", "", None])
+def test_11_tool_calls_with_a_normal_end_are_tool_use(finish: str | None) -> None:
+    got = read(tools(tool(A, index=0, id="c1", name="f"), finish=finish) + DONE)
+    assert (got.stop, len(got.calls)) == ("tool_use", 1)
+
+
+def test_11_finish_reason_tool_calls_without_a_call_is_an_end() -> None:
+    assert read(text("hi") + END).stop == "end"
+
+
+def test_12_without_finish_reason_and_done_the_reply_is_incomplete() -> None:
+    got = read(text("half"))
+    assert got.text == "half"
+    assert got.error is not None
+    assert (got.error.kind, got.error.retryable) == ("incomplete_stream", True)
+
+
+def test_12_an_open_call_of_an_incomplete_reply_never_becomes_ready() -> None:
+    got = read(tools(tool(A, index=0, id="c1", name="f")))
+    assert (got.stop, got.calls) == ("error", [])
+
+
+def test_12_an_empty_body_is_incomplete() -> None:
+    assert read(b"").stop == "error"
+
+
+@pytest.mark.parametrize("stream", [text("hi") + DONE, text("hi") + chunk(finish="stop")])
+def test_12_done_alone_or_finish_reason_alone_is_an_end(stream: bytes) -> None:
+    assert (read(stream).stop, read(stream).text) == ("end", "hi")
+
+
+def test_12_insufficient_system_resource_is_overload() -> None:
+    got = read(text("hi") + chunk(finish="insufficient_system_resource") + DONE)
+    assert got.error is not None
+    assert (got.error.kind, got.error.retryable) == ("overloaded", True)
+
+
+def test_12_calls_of_a_reply_cut_by_length_are_not_run_unless_whole() -> None:
+    got = read(
+        tools(tool(A, index=0, id="c1", name="f"), tool('{"b"', index=1, id="c2", name="g"), finish="length")
+        + DONE
+    )
+    assert got.stop == "max_tokens"
+    assert [call.arguments for call in got.calls] == [{"a": 1}, None]
+    (unborn,) = read(tools(tool("", index=0, id="c1", name="f"), finish="length") + DONE).calls
+    assert unborn.arguments is None, "arguments not yet written are not 'no arguments'"
+
+
+def test_12_calls_of_a_filtered_reply_are_not_handed_out() -> None:
+    got = read(tools(tool(A, index=0, id="c1", name="f"), finish="content_filter") + DONE)
+    assert (got.stop, got.calls) == ("content_filter", [])
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "retryable"),
+    [
+        ({"code": 400, "message": "bad"}, "invalid_request", False),
+        ({"code": 429, "message": "slow down"}, "rate_limit", True),
+        ({"code": "503", "message": "busy"}, "overloaded", True),
+        ({"code": 502, "message": "bad gateway"}, "server", True),
+        ({"code": 400, "message": "maximum context length is 8192 tokens"}, "context_length", False),
+        ({"code": "insufficient_quota", "message": "You exceeded your current quota"}, "quota", False),
+        ({"message": "something"}, "server", True),
+        ("just words", "server", True),
+    ],
+)
+@pytest.mark.parametrize("place", ["chunk", "choice", "event"])
+def test_13_an_error_under_http_200_ends_the_stream(
+    place: str, error: object, kind: str, retryable: bool
+) -> None:
+    body = {
+        "chunk": event({"error": error, "choices": []}),
+        "choice": event(
+            {"choices": [{"index": 0, "delta": {"content": ""}, "error": error, "finish_reason": "error"}]}
+        ),
+        "event": b"event: error\n" + event(error),
+    }[place]
+    if place == "event" and isinstance(error, str):
+        body = b"event: error\ndata: just words\n\n"
+    got = read(text("hi") + body + text("never") + DONE)
+    assert got.text == "hi"
+    assert got.error is not None
+    assert (got.error.kind, got.error.retryable) == (kind, retryable)
+
+
+def test_13_a_json_body_with_an_error_under_http_200_is_an_error() -> None:
+    got = read(b'{"error": {"message": "nope", "code": 401}}')
+    assert got.error is not None
+    assert got.error.kind == "auth"
+
+
+# --- rows 16-18: usage, reasoning -------------------------------------------------------------
+
+
+def test_16_usage_of_several_chunks_is_the_last_of_each_field_and_comes_once() -> None:
+    one = {"prompt_tokens": 9, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 4}}
+    two = {"prompt_tokens": 9, "completion_tokens": 7, "prompt_tokens_details": None}
+    got = read(chunk({"content": "a"}, usage=one) + chunk({"content": "b"}, "stop", usage=two) + DONE)
+    assert got.usage is not None
+    assert (got.usage.input, got.usage.output, got.usage.cached) == (9, 7, 4)
+
+
+def test_17_reasoning_left_out_of_completion_tokens_is_added() -> None:
+    details = {"completion_tokens_details": {"reasoning_tokens": 20}}
+    outside = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 35, **details}
+    inside = {"prompt_tokens": 10, "completion_tokens": 25, "total_tokens": 35, **details}
+    for usage in (outside, inside):
+        got = read(text("hi") + chunk(finish="stop", usage=usage) + DONE)
+        assert got.usage is not None
+        assert (got.usage.output, got.usage.reasoning) == (25, 20)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 100])
+def test_18_think_tags_are_split_out_over_chunk_borders_when_asked_for(size: int) -> None:
+    whole = "a<think>why</think>b < c"
+    stream = b"".join(text(whole[at : at + size]) for at in range(0, len(whole), size)) + DONE
+    got = read(stream, think_tags="tagged")
+    assert (got.text, got.reasoning) == ("ab < c", "why")
+    assert read(stream).text == whole, "off by default: text about tags is a fair answer"
+
+
+def test_18_a_prefilled_reply_begins_inside_the_tag() -> None:
+    got = read(text("why</thi") + text("nk>b<") + DONE, think_tags="prefilled")
+    assert (got.text, got.reasoning) == ("b<", "why")
+
+
+# --- what the recordings showed ---------------------------------------------------------------
+
+
+def test_the_same_reasoning_in_two_fields_counts_once() -> None:
+    delta = {
+        "reasoning_content": "why",
+        "reasoning": "why",
+        "reasoning_details": [{"type": "reasoning.text", "text": "why"}],
+    }
+    assert read(chunk(delta) + text("hi") + DONE).reasoning == "why"
+
+
+def test_sealed_reasoning_is_kept_to_be_sent_back() -> None:
+    details = [
+        {"type": "reasoning.text", "index": 0, "text": "wh"},
+        {"type": "reasoning.text", "index": 0, "text": "y", "signature": "S"},
+    ]
+    got = read(*(chunk({"reasoning_details": [item]}) for item in details), chunk(finish="stop"), DONE)
+    assert got.reasoning == "why"
+    assert got.opaque is not None
+    assert got.opaque.data == {
+        "reasoning_details": [{"type": "reasoning.text", "index": 0, "text": "why", "signature": "S"}]
+    }
+
+
+def test_a_signature_beside_a_call_is_kept_to_be_sent_back() -> None:
+    entry = {**tool(A, index=0, id="c1", name="f"), "extra_content": {"google": {"thought_signature": "S"}}}
+    got = read(tools(entry) + END)
+    assert got.opaque is not None
+    assert got.opaque.data == {"call_extras": {"c1": {"google": {"thought_signature": "S"}}}}
+
+
+def test_an_empty_legacy_function_call_is_no_call() -> None:
+    assert (
+        calls(chunk({"content": "hi", "function_call": {"name": "", "arguments": ""}}, "stop") + DONE) == []
+    )
+
+
+def test_a_json_body_is_read_though_a_stream_was_asked_for() -> None:
+    body = {
+        "choices": [{"message": {"content": "hi", "tool_calls": [tool(A, id="c1", name="f")]}}],
+        "usage": {"prompt_tokens": 1},
+    }
+    raw = json.dumps(body).encode()
+    for pieces in ([raw], [b"\n ", raw], [raw[:9], raw[9:]], [b"\xef", b"\xbb\xbf" + raw]):
+        got = read(*pieces)
+        assert (got.text, got.stop, len(got.calls)) == ("hi", "tool_use", 1)
+
+
+@pytest.mark.parametrize("body", [b"{", b'{"choices": []}', b"[]", b"{}", b"[1]", b'{"choices": [{"mess'])
+def test_a_json_body_without_an_answer_is_an_error(body: bytes) -> None:
+    assert read(body).stop == "error"
+
+
+def test_other_choices_are_other_answers() -> None:
+    other = event({"choices": [{"index": 1, "delta": {"content": "B"}, "finish_reason": None}]})
+    assert read(text("a") + other + DONE).text == "a"
+
+
+@pytest.mark.parametrize(
+    "data", [b"data: ping\n\n", b"data:\n\n", b": hello\n\n", b"data: 5\n\n", b"id: 7\nretry: 100\n\n"]
+)
+def test_noise_between_events_is_ignored(data: bytes) -> None:
+    got = read(text("a") + data + text("b") + DONE)
+    assert (got.text, got.stop) == ("ab", "end")
+
+
+def test_a_broken_event_is_not_passed_over() -> None:
+    got = read(text("a") + b'data: {"choices": [{"delta": {"content": "lost\n\n' + text("b") + DONE)
+    assert (got.text, got.stop) == ("a", "error")
+
+
+def test_nothing_comes_after_the_end() -> None:
+    assert read(text("a") + DONE, text("b"), chunk(finish="stop") + DONE).text == "a"
+
+
+# --- batches and text -------------------------------------------------------------------------
+
+
+def test_one_read_is_one_batch_with_adjoining_deltas_merged() -> None:
+    (batch, _) = batches(
+        text("a") + text("b") + tools(tool("{", index=0, id="c", name="f")) + tools(tool("}", index=0)), DONE
+    )
+    assert batch == [TextDelta("ab"), ToolCallFragment(0, "f", "{}")]
+
+
+def test_a_surrogate_pair_cut_between_two_deltas_is_joined() -> None:
+    stream = b'data: {"choices":[{"delta":{"content":"a\\ud83d"}}]}\n\ndata: {"choices":[{"delta":{"content":"\\ude00b"}}]}\n\n'
+    for pieces in ([stream + DONE], [stream[at : at + 1] for at in range(len(stream))] + [DONE]):
+        assert read(*pieces).text == "a\U0001f600b"
+
+
+@pytest.mark.parametrize(
+    "delta", ['{"content":"a\\ud83d"}', '{"content":"a\\ude00"}', '{"content":"a\\u0000"}']
+)
+def test_lone_halves_and_nul_become_replacement_characters(delta: str) -> None:
+    assert read(f'data: {{"choices":[{{"delta":{delta}}}]}}\n\n'.encode() + DONE).text == "a\ufffd"
+
+
+def test_arguments_ids_and_names_are_cleaned_too() -> None:
+    raw = json.dumps({"k\0": ["\ud83d", {"x": "\0"}], "pair": "\U0001f600"})
+    got = read(tools(tool(raw, index=0, id="c\0", name="f\0")) + END)
+    (call,) = got.calls
+    assert call.arguments == {"k\ufffd": ["\ufffd", {"x": "\ufffd"}], "pair": "\U0001f600"}
+    assert (call.wire_id, call.name) == ("c\ufffd", "f\ufffd")
+
+
+def test_broken_utf8_costs_one_character_not_the_answer() -> None:
+    assert read(b'data: {"choices":[{"delta":{"content":"a\xffb"}}]}\n\n' + DONE).text == "a\ufffdb"

@@ -115,6 +115,12 @@ def test_then_oldest_turns_go_with_a_note_and_the_newest_ten_stay_whole() -> Non
     check_conversation(context.messages)
 
 
+def test_old_turns_go_before_a_new_result_is_cut() -> None:
+    old = [message for n in range(20) for message in (user("word " * 100), AssistantMessage(f"answer {n}"))]
+    context = fit([*old, *tool_turn(1)], user("now"), (), 2_000)
+    assert (context.shrunk, context.dropped > 0) == (0, True)
+
+
 def test_cuts_move_in_blocks_so_that_the_head_stays_the_same() -> None:
     history: list[Message] = []
     starts: list[int] = []

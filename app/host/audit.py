@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Any
 
 import structlog
-from sqlalchemy import insert, select, tuple_
+from sqlalchemy import insert, literal, select, tuple_
 
 from app.errors import StorageUnavailable
-from app.protocol.column_types import from_ms, to_ms
+from app.protocol.column_types import Instant, from_ms, to_ms
 from app.protocol.identity import Principal
 from app.protocol.ids import new_id
 from app.protocol.ports import AuditEntry
@@ -133,25 +133,25 @@ class AuditLog:
             InvalidCursor: not one that this list gave to this caller.
         """
         everybody = principal.is_operator
-        scope = f"audit:{'*' if everybody else principal.user_id}"
+        purpose = "audit:all" if everybody else "audit"
         statement = select(audit).order_by(audit.c.at.desc(), audit.c.id.desc()).limit(limit + 1)
         if not everybody:
             statement = statement.where(audit.c.owner_id == principal.user_id)
         if cursor is not None:
-            at, entry_id = self._read_cursor(scope, cursor)
-            statement = statement.where(tuple_(audit.c.at, audit.c.id) < tuple_(from_ms(at), entry_id))
+            at, entry_id = self._cursors.read(cursor, owner_id=principal.user_id, purpose=purpose)
+            place = tuple_(literal(from_ms(at), Instant), literal(entry_id))
+            statement = statement.where(tuple_(audit.c.at, audit.c.id) < place)
         context = self._database.system_read() if everybody else self._database.tenant_read(principal.user_id)
         async with context as unit:
             rows = (await unit.connection.execute(statement)).all()
         shown = rows[:limit]
         following: str | None = None
         if len(rows) > limit:
-            following = self._cursors.write(scope, [to_ms(shown[-1].at), shown[-1].id])
+            last = shown[-1]
+            following = self._cursors.make(
+                (to_ms(last.at), last.id), owner_id=principal.user_id, purpose=purpose
+            )
         return {"entries": _entries(shown), "next": following}
-
-    def _read_cursor(self, scope: str, cursor: str) -> tuple[int, str]:
-        at, entry_id = self._cursors.read(scope, cursor)
-        return int(at), str(entry_id)
 
 
 def _entries(rows: Sequence[Any]) -> list[dict[str, Any]]:

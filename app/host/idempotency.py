@@ -20,6 +20,7 @@ from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from app.errors import IdempotencyInProgress, IdempotencyMismatch, InvalidParams
+from app.host.jsonform import json_bytes
 from app.protocol.identity import Principal
 from app.storage.database import Database, Unit
 from app.storage.tables import idempotency_keys, processes
@@ -153,7 +154,7 @@ class Idempotency:
                 .values(
                     status="done",
                     response_status=answer.status,
-                    response_body=orjson.dumps(answer.body).decode(),
+                    response_body=json_bytes(answer.body).decode(),
                     response_headers=dict(answer.headers),
                 )
             )

@@ -139,7 +139,7 @@ class PostgresLogStore:
     def __init__(self, database: Database, *, statement_timeout_s: float = 15.0) -> None:
         self._database = database
         self._connection: AsyncConnection | None = None
-        self._driver: asyncpg.Connection[Any] | None = None
+        self._driver: Any = None
         self._timeout_s = statement_timeout_s
 
     async def write_starts(self, starts: list[RunStart], *, again: bool) -> dict[str, RunStarted]:

@@ -20,7 +20,7 @@ WHERE id = :session_id AND owner_id = :owner_id AND app_id IS :app_id
   AND NOT EXISTS (SELECT 1 FROM idempotency_keys
                   WHERE owner_id = :owner_id AND route = :route AND key = :idempotency_key)
 RETURNING turn_count, model, profile, loaded_domains
-"""  # noqa: S608 - the only inserted text is the constant above
+"""
 
 PUT_RUN = """
 INSERT INTO runs (id, owner_id, session_id, turn, status, process_id, fence, snapshot_digest, model, principal,
@@ -37,7 +37,7 @@ INSERT INTO idempotency_keys (owner_id, route, key, body_digest, status, process
 VALUES (:owner_id, :route, :idempotency_key, :body_digest, 'done', :process_id, :run_id, :at_ms)
 """
 PUT_LINE = "INSERT INTO events (run_id, seq, owner_id, line) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
-LIVE_UNDER_FENCE = f"SELECT 1 FROM runs WHERE id = ? AND fence = ? AND {_LIVE}"  # noqa: S608
+LIVE_UNDER_FENCE = f"SELECT 1 FROM runs WHERE id = ? AND fence = ? AND {_LIVE}"
 END_RUN = "UPDATE runs SET status = ?, ended_at = ?, usage = ?, steps = ?, error = ? WHERE id = ?"
 FREE_SESSION = """
 UPDATE sessions SET live_run_id = NULL, updated_at = ?, loaded_domains = ?, message_count = message_count + ?

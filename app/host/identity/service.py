@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
+import structlog
 from sqlalchemy import bindparam, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
@@ -28,6 +29,8 @@ DEFAULT_EXPIRY_DAYS = 90
 MAX_EXPIRY_DAYS = 3650
 USED_WRITE_INTERVAL_S = 60.0
 """How often the times of last use are written: they are for people, who look at days."""
+
+log = structlog.get_logger()
 
 _EMAIL = re.compile(r"[^@\s\x00-\x1f]{1,64}@[^@\s\x00-\x1f]{1,255}")
 
@@ -69,7 +72,7 @@ class IdentityService:
     Args:
         database: where users and tokens are.
         clock: the present moment, UTC.
-        namespaces: the capability namespaces that exist now; each gives `NAMESPACE:read` and `:write`.
+        package_scopes: `NAMESPACE:read` and `NAMESPACE:write` of the packages there are now.
     """
 
     def __init__(
@@ -77,11 +80,11 @@ class IdentityService:
         *,
         database: Database,
         clock: Callable[[], datetime],
-        namespaces: Callable[[], Iterable[str]] = tuple,
+        package_scopes: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         self._database = database
         self._clock = clock
-        self._namespaces = namespaces
+        self._package_scopes = package_scopes
         self._passwords = Passwords()
         self._used: dict[str, int] = {}
         self._writer: asyncio.Task[None] | None = None
@@ -181,8 +184,7 @@ class IdentityService:
     # --- tokens -----------------------------------------------------------------------------------
 
     def valid_scopes(self) -> tuple[str, ...]:
-        names = sorted(set(self._namespaces()))
-        return CORE_SCOPES + tuple(f"{name}:{verb}" for name in names for verb in ("read", "write"))
+        return CORE_SCOPES + tuple(sorted(set(self._package_scopes())))
 
     def check_scopes(self, scopes: Iterable[str]) -> tuple[str, ...]:
         """Raises InvalidParams with the scopes that exist."""
@@ -301,8 +303,9 @@ class IdentityService:
             await asyncio.sleep(USED_WRITE_INTERVAL_S)
             try:
                 await self.write_used()
-            except Exception:  # noqa: BLE001 -- a lost time of last use is not worth a stopped timer
-                continue
+            except Exception:
+                # A lost time of last use is not worth a stopped timer.
+                log.exception("times of last use could not be written")
 
     async def _user_by_email(self, unit: Unit, email: str) -> User | None:
         row = (await unit.connection.execute(select(users).where(users.c.email == email))).one_or_none()

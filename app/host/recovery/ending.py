@@ -22,8 +22,8 @@ _LIVE = "status IN ('queued', 'running', 'cancelling')"
 _TAKE = {
     # FOR UPDATE waits for an effect's transaction (FOR KEY SHARE): it commits before we look, or
     # fails its check after us.
-    "postgresql": text(f"SELECT id FROM runs WHERE id = :run AND {_LIVE} FOR UPDATE"),  # noqa: S608
-    "sqlite": text(f"SELECT id FROM runs WHERE id = :run AND {_LIVE}"),  # noqa: S608
+    "postgresql": text(f"SELECT id FROM runs WHERE id = :run AND {_LIVE} FOR UPDATE"),
+    "sqlite": text(f"SELECT id FROM runs WHERE id = :run AND {_LIVE}"),
 }
 _RAISE = text("UPDATE runs SET fence = fence + 1, process_id = :me WHERE id = :run RETURNING *")
 _EVENTS = text("SELECT line FROM events WHERE run_id = :run ORDER BY seq")
@@ -107,7 +107,7 @@ async def _store(unit: Unit, sealed: Sealed) -> None:
 
 
 _PUT_ITEM = text(
-    f"INSERT INTO items ({', '.join(c.name for c in items.columns)})"  # noqa: S608
+    f"INSERT INTO items ({', '.join(c.name for c in items.columns)})"
     f" VALUES ({', '.join(':' + c.name for c in items.columns)})"
 )
 

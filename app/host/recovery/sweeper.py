@@ -109,5 +109,5 @@ class Sweeper:
                     await self.forget_old_events()
             except StorageUnavailable as error:
                 _log.warning("sweep_skipped", error=str(error.__cause__ or error))
-            except Exception:
+            except Exception:  # noqa: BLE001 - the next sweep tries again; the log has the traceback
                 _log.exception("sweep_failed")

@@ -96,7 +96,7 @@ class RunDriver:
             raise
         except DeskmateError as error:
             return TurnEnd("failed", Usage(), 0, error)
-        except Exception:  # a fault of ours: the run still gets its end, and the log its traceback
+        except Exception:  # noqa: BLE001 - a fault of ours: the run still gets its end, and the log its traceback
             _log.exception("run_failed", run_id=run.log.run_id)
             error = DeskmateError("Something went wrong on the server. What was done is kept; try again.")
             return TurnEnd("failed", Usage(), 0, error)

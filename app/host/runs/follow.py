@@ -53,7 +53,8 @@ class Follower:
             ended, lost = log.ended, log.lost is not None
             lines = log.tail_after(seq)
             if lines is None:
-                async for chunk, seq in self._pages(log.owner_id, log.run_id, seq):  # noqa: B020
+                async for chunk, last_seq in self._pages(log.owner_id, log.run_id, seq):
+                    seq = last_seq
                     yield chunk
                 continue
             if lines:
@@ -79,8 +80,8 @@ class Follower:
         quiet_s = 0.0
         while True:
             found = False
-            async for chunk, seq in self._pages(owner_id, run_id, seq):  # noqa: B020
-                found = True
+            async for chunk, last_seq in self._pages(owner_id, run_id, seq):
+                found, seq = True, last_seq
                 yield chunk
             if status in ("completed", "cancelled", "failed"):
                 return

@@ -1,0 +1,14 @@
+"""All routes of the Agent API."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from app.api.agent import audit, capabilities, confirmations, files, items, me, runs, sessions
+
+PREFIX = "/api/v1"
+UPLOAD_PATHS = frozenset({f"{PREFIX}/files"})
+
+router = APIRouter(prefix=PREFIX)
+for noun in (me, sessions, items, runs, capabilities, confirmations, files, audit):
+    router.include_router(noun.router)

@@ -1,0 +1,1 @@
+"""How strangers find out what the service offers, before they have a token."""

@@ -209,12 +209,12 @@ class ToolBatches:
         kind: ActivityKind = extra.pop("activity_kind", call.kind)
         shown_name = str(extra.pop("activity_name", call.shown_name))
         detail: dict[str, Any] = {
+            **extra,
             "arguments": asked.arguments,
             "result": outcome.result,
             "duration_ms": duration_ms,
             "error": outcome.error,
             "degraded": outcome.degraded,
-            **extra,
         }
         self.record.activity(kind, asked.call_id, shown_name, call.title, outcome.status, detail)
         self.record.tool_item(

@@ -105,6 +105,16 @@ async def test_activity_carries_title_arguments_result_time_and_extras() -> None
     }
 
 
+async def test_extras_cannot_hide_the_facts_of_a_call() -> None:
+    async def odd(invocation: Invocation) -> CallOutcome:
+        return CallOutcome("succeeded", result=1, extra={"result": 2, "arguments": "x", "more": 3})
+
+    stage = Stage(calls(("math_a", {})), says("ok"), gate=FakeGate().add("math::a", odd))
+    await stage.play()
+    detail = stage.record.activities[1].detail
+    assert (detail["result"], detail["arguments"], detail["more"]) == (1, {}, 3)
+
+
 async def test_degraded_result_says_so_to_the_model_and_on_record() -> None:
     async def second_best(invocation: Invocation) -> CallOutcome:
         return CallOutcome("degraded", result=1, degraded="the backup was used")

@@ -1,1 +1,1 @@
-"""Shipped capability packages, one folder each."""
+"""Shipped capability packages: one folder each, found by the catalog."""

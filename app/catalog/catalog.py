@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 import structlog
 
@@ -103,7 +104,7 @@ class Catalog:
         allowed = set(tools)
         domains = [d.name for d in self._domains.values() if allowed.intersection(d.tools)]
         skills = [s.name for s in self._skills.values() if s.package in packages]
-        body = {
+        body: dict[str, Any] = {
             "packages": packages,
             "tools": tuple(sorted(tools)),
             "domains": tuple(sorted(domains)),

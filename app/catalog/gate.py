@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import structlog
 from pydantic import BaseModel
@@ -48,6 +49,16 @@ _LOADERS_BY_WIRE = {d.wire_name: d for d in loader_tools.DEFINITIONS}
 _UNKNOWN_NAME_LIMIT = 200
 
 
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What every call of a process uses."""
+
+    catalog: Catalog
+    confirmations: Confirmations
+    effects: EffectParts
+    bindings: Mapping[str, PackageBinding]
+
+
 class Gate:
     """Implements `protocol.ports.ToolGate`."""
 
@@ -64,16 +75,17 @@ class Gate:
         crash_hook: crash.CrashHook = crash.crash_point,
     ) -> None:
         """`services` holds the handle objects by the names that manifests require."""
-        self._catalog = catalog
-        self._confirmations = confirmations
-        self._audit_sink = audit
         self._visible = Visible(catalog)
-        self._parts = EffectParts(database, authority, audit, clock, crash_hook)
-        self._bindings = {package.id: PackageBinding(package, services) for package in catalog.packages}
+        self._shared = _Shared(
+            catalog=catalog,
+            confirmations=confirmations,
+            effects=EffectParts(database, authority, audit, clock, crash_hook),
+            bindings={package.id: PackageBinding(package, services) for package in catalog.packages},
+        )
 
     def bind_eager(self) -> None:
         """Binds packages with `load = "eager"`. Raises CapabilityInvalid."""
-        for binding in self._bindings.values():
+        for binding in self._shared.bindings.values():
             if binding.package.manifest.load == "eager":
                 binding.bound()
 
@@ -86,12 +98,12 @@ class Gate:
         return self._visible.text(run.snapshot)
 
     def find(self, name: str) -> CapabilityDefinition | None:
-        return _LOADERS.get(name) or _LOADERS_BY_WIRE.get(name) or self._catalog.find(name)
+        return _LOADERS.get(name) or _LOADERS_BY_WIRE.get(name) or self._shared.catalog.find(name)
 
     # --- one call -----------------------------------------------------------------------------
 
     async def call(self, invocation: Invocation) -> CallOutcome:
-        journey = _Journey(self, invocation)
+        journey = _Journey(self._shared, invocation, self.find(invocation.name))
         try:
             outcome = await journey.travel()
         except (RunFatal, asyncio.CancelledError) as end:
@@ -101,18 +113,16 @@ class Gate:
             await journey.audit(outcome.status, str((outcome.error or {}).get("code", "")))
         return outcome
 
-    def _bound(self, definition: CapabilityDefinition) -> BoundEntry:
-        binding = self._bindings[definition.package]
-        return BoundEntry(definition, binding.package.entries[definition.id], binding)
-
 
 class _Journey:
     """One call from name to outcome."""
 
-    def __init__(self, gate: Gate, invocation: Invocation) -> None:
-        self._gate = gate
+    def __init__(
+        self, shared: _Shared, invocation: Invocation, definition: CapabilityDefinition | None
+    ) -> None:
+        self._shared = shared
         self._invocation = invocation
-        self._definition = gate.find(invocation.name)
+        self._definition = definition
         self._digest = arguments_digest(invocation.arguments, invocation.raw_arguments)
         self._began = time.perf_counter()
         self._denied = False
@@ -127,8 +137,7 @@ class _Journey:
             return _failed(error)
 
     async def _travel(self) -> CallOutcome:
-        gate, invocation, definition = self._gate, self._invocation, self._definition
-        catalog = gate._catalog
+        invocation, definition, catalog = self._invocation, self._definition, self._shared.catalog
         if definition is None:
             self._denied = True
             raise unknown_entry(catalog, invocation)
@@ -138,7 +147,8 @@ class _Journey:
         if refused is not None:
             self._denied = True
             raise refused
-        bound = gate._bound(definition)
+        binding = self._shared.bindings[definition.package]
+        bound = BoundEntry(definition, binding.package.entries[definition.id], binding)
         params = read_arguments(bound.entry.params, invocation.arguments)
         if definition.destructive and not invocation.confirmed:
             return await self._ask_user(definition)
@@ -146,14 +156,19 @@ class _Journey:
 
     async def _ask_user(self, definition: CapabilityDefinition) -> CallOutcome:
         """No text, page or flag of a client stands in for the user's own approval (C19)."""
-        confirmation = await self._gate._confirmations.pend(self._invocation, definition)
+        confirmation = await self._shared.confirmations.pend(self._invocation, definition)
         result = {"status": "awaiting_confirmation", "confirmation_id": confirmation}
         extra = {"confirmation_id": confirmation}
         return CallOutcome("awaiting_confirmation", result=result, extra=extra)
 
     async def _run(self, bound: BoundEntry, params: BaseModel) -> CallOutcome:
         ran = await run_entry(
-            self._gate._parts, bound, self._invocation, params, digest=self._digest, audit=self._audit_effect
+            self._shared.effects,
+            bound,
+            self._invocation,
+            params,
+            digest=self._digest,
+            audit=self._audit_effect,
         )
         self.audited = ran.audited
         if ran.error is not None:
@@ -163,28 +178,26 @@ class _Journey:
         )
 
     async def _load(self, definition: CapabilityDefinition) -> CallOutcome:
-        gate, invocation = self._gate, self._invocation
+        invocation, catalog, effects = self._invocation, self._shared.catalog, self._shared.effects
         params = read_arguments(loader_tools.LoadParams, invocation.arguments)
         assert isinstance(params, loader_tools.LoadParams)
-        async with gate._parts.database.tenant_read(invocation.principal.user_id) as unit:
-            await gate._parts.authority.check(unit, invocation, definition)
-        snapshot = (
-            invocation.run.snapshot if invocation.run else gate._catalog.snapshot(invocation.principal, {})
-        )
+        async with effects.database.tenant_read(invocation.principal.user_id) as unit:
+            await effects.authority.check(unit, invocation, definition)
+        snapshot = invocation.run.snapshot if invocation.run else catalog.snapshot(invocation.principal, {})
         if definition.id == loader_tools.LOAD_DOMAIN:
-            return loader_tools.load_domain(gate._catalog, snapshot, params.name)
+            return loader_tools.load_domain(catalog, snapshot, params.name)
         by_user = invocation.initiator == "user"
-        return loader_tools.load_skill(gate._catalog, snapshot, params.name, unlisted=by_user)
+        return loader_tools.load_skill(catalog, snapshot, params.name, unlisted=by_user)
 
     # --- audit (H10) --------------------------------------------------------------------------
 
     async def _audit_effect(self, tx: Any) -> None:
-        await self._gate._audit_sink.record(tx, self._entry("succeeded", ""))
+        await self._shared.effects.audit.record(tx, self._entry("succeeded", ""))
 
     async def audit(self, status: str, code: str) -> None:
         """Outside an effect: the sink gathers such entries and writes them in groups."""
         outcome = "denied" if self._denied else status
-        await self._gate._audit_sink.record(None, self._entry(outcome, code))
+        await self._shared.effects.audit.record(None, self._entry(outcome, code))
 
     async def audit_end(self, end: BaseException) -> None:
         code = end.code if isinstance(end, DeskmateError) else "CANCELLED"
@@ -226,7 +239,7 @@ def _control_fact(entry: Entry, result: Any) -> str | None:
     if not isinstance(entry, Tool) or not entry.control_fact:
         return None
     fact = entry.control_fact
-    for key, value in result.items() if isinstance(result, dict) else ():
+    for key, value in cast("dict[str, Any]", result).items() if isinstance(result, dict) else ():
         if isinstance(value, str | int):
             fact = fact.replace(f"{{{key}}}", " ".join(str(value).split())[:200])
     return fact

@@ -7,7 +7,7 @@ A handler runs in this process. One that awaits is stopped at its limit; one tha
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,14 +18,14 @@ import structlog
 from pydantic import BaseModel
 
 from app.catalog.bind import PackageBinding
-from app.catalog.effects import Effect, EffectAudit, EffectFace, EffectParts, KeyTaken, Replayed
+from app.catalog.effects import Effect, EffectAudit, EffectParts, KeyTaken, Replayed
 from app.catalog.package import Entry
 from app.catalog.results import HandlerFault, pack_result
 from app.errors import DeskmateError, OutcomeUnknown, RunFatal, StartupError, ToolExecutionError, ToolTimeout
 from app.protocol.definitions import CapabilityDefinition
 from app.protocol.identity import Initiator, Principal
 from app.protocol.ports import Invocation
-from app.sdk import ReadTx, Recorded, context
+from app.sdk import EffectTx, ReadTx, Recorded, context
 from app.storage.package_tx import PackageTx
 
 log = structlog.get_logger(__name__)
@@ -74,6 +74,10 @@ class HandlerCall:
         return self._invocation.principal
 
     @property
+    def package_version(self) -> str:
+        return self._definition.package_version
+
+    @property
     def initiator(self) -> Initiator:
         return self._invocation.initiator
 
@@ -100,16 +104,18 @@ class HandlerCall:
     def read(self) -> AbstractAsyncContextManager[ReadTx]:
         return self._read()
 
-    def effect(self) -> AbstractAsyncContextManager[EffectFace]:
-        return self._effect
+    def effect(self) -> AbstractAsyncContextManager[EffectTx]:
+        effect: Any = self._effect  # its face is generic in other words than the sdk's Protocol
+        return effect
 
     @asynccontextmanager
-    async def _read(self) -> Any:
+    async def _read(self) -> AsyncGenerator[ReadTx]:
         async with self._parts.database.tenant_read(self.principal.user_id) as unit:
             if not self.checked:
                 await self._parts.authority.check(unit, self._invocation, self._definition)
                 self.checked = True
-            yield PackageTx(unit, schema=self._schema, principal=self.principal)
+            tx: Any = PackageTx(unit, schema=self._schema, principal=self.principal)
+            yield tx
 
     async def check(self) -> None:
         """Asks the Host in a unit of its own, for handlers that opened none."""
@@ -161,7 +167,7 @@ async def _attempt(
     external = definition.effect == "external"
     if external:
         await effect.declare_intent()
-    elif "storage" not in bound.binding.package.manifest.requires and not definition.mutating:
+    elif not bound.binding.package.manifest.requires and not definition.mutating:
         await call.check()  # such a handler opens no transaction of its own
     try:
         returned = await _call_handler(bound, call, params, parts)

@@ -4,6 +4,7 @@ A package declares (`contract.py`, `tables.py`, `manifest.toml`), then binds (`h
 here reaches the database, the network or another package: that comes through the handles it asked for.
 """
 
+from app.protocol.ids import new_id
 from app.sdk.context import current_call
 from app.sdk.declarations import (
     NO_PARAMS,
@@ -64,5 +65,6 @@ __all__ = [
     "ToolFailed",
     "WriteTx",
     "current_call",
+    "new_id",
     "package_base",
 ]

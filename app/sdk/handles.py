@@ -26,7 +26,7 @@ class ReadTx(Protocol):
 
     async def get(self, entity: type[T], key: Any) -> T | None: ...
 
-    async def select(self, statement: Select[tuple[T]]) -> Sequence[T]:
+    async def select(self, statement: Select[T]) -> Sequence[T]:
         """Rows of one of the package's own mapped classes. Core tables and raw SQL are refused."""
         ...
 
@@ -74,6 +74,9 @@ class Call(Protocol):
 
     @property
     def principal(self) -> Principal: ...
+
+    @property
+    def package_version(self) -> str: ...
 
     @property
     def initiator(self) -> Initiator: ...

@@ -1,0 +1,1 @@
+"""Loaded by the catalog under a name of its own; this file only marks the folder for tools."""

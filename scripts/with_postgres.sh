@@ -30,12 +30,12 @@ start_private() {
   as_owner "$bin/initdb" -D "$private/data" -U postgres -A trust -E UTF8 --locale=C.UTF-8 >"$private/log" 2>&1 &&
     as_owner "$bin/pg_ctl" -D "$private/data" -w -l "$private/log" \
       -o "-c listen_addresses=127.0.0.1 -c port=$port -c unix_socket_directories=$private" start >/dev/null 2>&1 &&
-    export DESKMATE_TEST_POSTGRES="postgresql://postgres@127.0.0.1:$port/postgres"
+    export DESKMATE_TEST_POSTGRES="postgresql://postgres@127.0.0.1:$port"
 }
 
 if [ -z "${DESKMATE_TEST_POSTGRES:-}" ]; then
   if answers 127.0.0.1 5432 postgres; then
-    export DESKMATE_TEST_POSTGRES="postgresql://postgres@127.0.0.1:5432/postgres"
+    export DESKMATE_TEST_POSTGRES="postgresql://postgres@127.0.0.1:5432"
   else
     bin=$(binaries)
     if [ -z "$bin" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

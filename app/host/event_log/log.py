@@ -69,12 +69,14 @@ class RunLog:
         turn: int,
         fence: int,
         mark_dirty: Callable[[RunLog], None],
+        app_id: str | None = None,
         next_seq: int = 1,
         next_ordinal: int = 1,
     ) -> None:
         self.run_id = run_id
         self.session_id = session_id
         self.owner_id = owner_id
+        self.app_id = app_id
         self.turn = turn
         self.fence = fence
         self.lost: DeskmateError | None = None

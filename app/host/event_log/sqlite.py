@@ -37,6 +37,7 @@ INSERT INTO idempotency_keys (owner_id, route, key, body_digest, status, process
 VALUES (:owner_id, :route, :idempotency_key, :body_digest, 'done', :process_id, :run_id, :at_ms)
 """
 PUT_LINE = "INSERT INTO events (run_id, seq, owner_id, line) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
+SAME_LINE = "SELECT 1 FROM events WHERE run_id = ? AND seq = ? AND line = ?"
 LIVE_UNDER_FENCE = f"SELECT 1 FROM runs WHERE id = ? AND fence = ? AND {_LIVE}"
 END_RUN = "UPDATE runs SET status = ?, ended_at = ?, usage = ?, steps = ?, error = ? WHERE id = ?"
 FREE_SESSION = """
@@ -55,7 +56,7 @@ class SqliteLogStore:
         return await self._database.sqlite_transaction(lambda db: _write_starts(db, starts), urgent=True)
 
     async def write_batch(self, batch: Batch, *, again: bool) -> set[str]:
-        return await self._database.sqlite_transaction(lambda db: _write_batch(db, batch), urgent=True)
+        return await self._database.sqlite_transaction(lambda db: _write_batch(db, batch, again=again), urgent=True)
 
     async def aclose(self) -> None:
         """Nothing of its own: the connection is the database's."""
@@ -90,7 +91,7 @@ def _write_starts(db: sqlite3.Connection, starts: list[RunStart]) -> dict[str, R
     return started
 
 
-def _write_batch(db: sqlite3.Connection, batch: Batch) -> set[str]:
+def _write_batch(db: sqlite3.Connection, batch: Batch, *, again: bool) -> set[str]:
     live = {
         run_id
         for run_id, fence in batch.fences.items()
@@ -121,4 +122,11 @@ def _write_batch(db: sqlite3.Connection, batch: Batch) -> set[str]:
         if x.run_id in live:
             db.execute(END_RUN, (x.status, x.ended_at_ms, x.usage, x.steps, x.error, x.run_id))
             db.execute(FREE_SESSION, (x.ended_at_ms, x.loaded_domains, x.messages, x.session_id, x.run_id))
-    return live
+    return live | _written_before(db, batch, live) if again else live
+
+
+def _written_before(db: sqlite3.Connection, batch: Batch, live: set[str]) -> set[str]:
+    """After a try of unknown outcome: a run that is no longer live counts as written if its last line
+    is there, byte for byte (its own finish went through)."""
+    last = {x.run_id: x for x in batch.lines if x.run_id not in live}
+    return {x.run_id for x in last.values() if db.execute(SAME_LINE, (x.run_id, x.seq, x.line)).fetchone()}

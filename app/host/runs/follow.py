@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
+import orjson
 from sqlalchemy import text
 
 from app.errors import EventsExpired, NotFound
@@ -16,7 +18,7 @@ PAGE_LINES = 500
 ELSEWHERE_POLL_S = 0.25
 """How often a run that another process drives is looked at, where no wake-up reaches us."""
 
-_STATE = text("SELECT status, events_expired FROM runs WHERE id = :run AND owner_id = :owner")
+_STATE = text("SELECT status, events_expired, principal FROM runs WHERE id = :run AND owner_id = :owner")
 _PAGE = text(
     "SELECT seq, line FROM events WHERE run_id = :run AND owner_id = :owner AND seq > :after"
     f" ORDER BY seq LIMIT {PAGE_LINES}"
@@ -33,19 +35,23 @@ class Follower:
         self._live = live
         self._keepalive_s = keepalive_s
 
-    async def open(self, *, owner_id: str, run_id: str, after: int) -> AsyncIterator[bytes]:
+    async def open(
+        self, *, owner_id: str, app_id: str | None, run_id: str, after: int
+    ) -> AsyncIterator[bytes]:
         """Lines after `after`, then what follows, to the end of the run.
 
         Raises NotFound and EventsExpired before the first chunk. A live run's own log is asked first,
         so that the usual reader costs no query.
         """
         log = self._live(run_id)
-        if log is not None and log.owner_id == owner_id:
+        if log is not None and (log.owner_id, log.app_id) == (owner_id, app_id):
             return self._live_lines(log, after)
-        status, expired = await self._state(owner_id, run_id)
-        if expired:
+        row = await self._state(owner_id, run_id)
+        if orjson.loads(row.principal).get("app_id") != app_id:
+            raise NotFound
+        if row.events_expired:
             raise EventsExpired("The events of this run are no longer kept; read the session's items.")
-        return self._stored_lines(owner_id, run_id, after, status)
+        return self._stored_lines(owner_id, run_id, after, row.status)
 
     async def _live_lines(self, log: RunLog, after: int) -> AsyncIterator[bytes]:
         seq = after
@@ -99,7 +105,7 @@ class Follower:
             quiet_s += ELSEWHERE_POLL_S
             try:
                 # read before the lines: a terminal status seen now means that all lines are there
-                status, _ = await self._state(owner_id, run_id)
+                status = (await self._state(owner_id, run_id)).status
             except NotFound:
                 return  # deleted while we watched
 
@@ -116,9 +122,9 @@ class Follower:
             if len(rows) < PAGE_LINES:
                 return
 
-    async def _state(self, owner_id: str, run_id: str) -> tuple[str, bool]:
+    async def _state(self, owner_id: str, run_id: str) -> Any:
         async with self._database.tenant_read(owner_id) as unit:
             row = (await unit.connection.execute(_STATE, {"run": run_id, "owner": owner_id})).first()
         if row is None:
             raise NotFound
-        return row.status, bool(row.events_expired)
+        return row

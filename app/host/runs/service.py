@@ -33,6 +33,7 @@ from app.protocol.identity import Principal
 from app.protocol.ids import new_id
 from app.protocol.jsontext import clean_text, dump_text
 from app.protocol.ports import RunScope
+from app.services.cursors import Cursors
 from app.storage.database import Database
 
 TITLE_CHARS = 60
@@ -62,6 +63,11 @@ _WHY = text(
     " FROM sessions s WHERE s.id = :session AND s.owner_id = :owner"
 )
 _RUN = text("SELECT * FROM runs WHERE id = :run AND owner_id = :owner")
+_SESSION_APP = text("SELECT app_id FROM sessions WHERE id = :session AND owner_id = :owner")
+_RUNS = text(
+    "SELECT * FROM runs WHERE session_id = :session AND owner_id = :owner AND turn < :before"
+    " ORDER BY turn DESC LIMIT :limit"
+)
 _LIVE_RUN = text("SELECT live_run_id FROM sessions WHERE id = :session AND owner_id = :owner")
 _CANCEL = text(
     "UPDATE runs SET status = 'cancelling' WHERE id = :run AND owner_id = :owner"
@@ -83,6 +89,7 @@ class RunService:
         keepalive_s: float,
         max_live_runs: int,
         default_model: str,
+        cursors: Cursors,
     ) -> None:
         self._database = database
         self._writer = writer
@@ -93,6 +100,7 @@ class RunService:
         self._process_id = process_id
         self._max_live_runs = max_live_runs
         self._default_model = default_model
+        self._cursors = cursors
         self._live: dict[str, LiveRun] = {}
         self._known_snapshots: set[str] = set()
         self._closing = False
@@ -190,6 +198,7 @@ class RunService:
             turn=started.turn,
             fence=1,
             mark_dirty=self._writer.mark_dirty,
+            app_id=start.app_id,
         )
         run = LiveRun(scope=scope, log=log, turn=started.turn, parts=parts, model_id=started.model)
         self._live[start.run_id] = run
@@ -248,7 +257,9 @@ class RunService:
 
     async def open_stream(self, principal: Principal, run_id: str, after: int) -> AsyncIterator[bytes]:
         """Committed NDJSON lines after `after`, to the run's end. Raises NotFound, EventsExpired."""
-        return await self._follower.open(owner_id=principal.user_id, run_id=run_id, after=after)
+        return await self._follower.open(
+            owner_id=principal.user_id, app_id=principal.app_id, run_id=run_id, after=after
+        )
 
     async def get(self, principal: Principal, run_id: str) -> dict[str, Any]:
         async with self._database.tenant_read(principal.user_id) as unit:
@@ -257,6 +268,27 @@ class RunService:
         if row is None or not _of_app(row, principal):
             raise NotFound
         return run_view(row)
+
+    async def list(
+        self, principal: Principal, session_id: str, limit: int, cursor: str | None
+    ) -> dict[str, Any]:
+        """Runs of one session, newest first. Raises NotFound, InvalidCursor."""
+        purpose = f"runs:{session_id}"
+        before = 2**31 - 1
+        if cursor is not None:
+            (before,) = self._cursors.read(cursor, owner_id=principal.user_id, purpose=purpose)
+        async with self._database.tenant_read(principal.user_id) as unit:
+            values = {"session": session_id, "owner": principal.user_id}
+            session = (await unit.connection.execute(_SESSION_APP, values)).first()
+            if session is None or session.app_id != principal.app_id:
+                raise NotFound
+            page = {**values, "before": before, "limit": limit + 1}
+            rows = (await unit.connection.execute(_RUNS, page)).all()
+        following = None
+        if len(rows) > limit:
+            rows = rows[:limit]
+            following = self._cursors.make((rows[-1].turn,), owner_id=principal.user_id, purpose=purpose)
+        return {"runs": [run_view(row) for row in rows], "next": following}
 
     # --- cancel -------------------------------------------------------------------------------
 

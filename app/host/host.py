@@ -1,0 +1,39 @@
+"""All services of the Host, as the API sees them. Built by `factory`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.catalog.catalog import Catalog
+from app.host.audit import AuditLog
+from app.host.confirmations import ConfirmationService
+from app.host.feed import Feed
+from app.host.files import HostFiles
+from app.host.idempotency import Idempotency
+from app.host.identity.service import IdentityService
+from app.host.invocations import Invocations
+from app.host.projections import Projections
+from app.host.runs.service import RunService
+from app.host.sessions import SessionFacade
+from app.host.snapshot import Snapshots
+from app.protocol.ports import ModelCatalog
+from app.storage.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    database: Database
+    """For `/readyz` alone; everything else goes through a service."""
+    identity: IdentityService
+    sessions: SessionFacade
+    runs: RunService
+    projections: Projections
+    feed: Feed
+    snapshots: Snapshots
+    invocations: Invocations
+    idempotency: Idempotency
+    confirmations: ConfirmationService
+    audit: AuditLog
+    files: HostFiles
+    catalog: Catalog
+    models: ModelCatalog

@@ -7,6 +7,8 @@ IMMEDIATE, and means that nothing a package can reach is able to commit.
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from pathlib import Path
 from typing import Any, Literal
 
@@ -65,17 +67,16 @@ def postgresql_engine(url: URL, *, pool_size: int) -> AsyncEngine:
     )
 
 
-def sqlite_engine(url: URL, *, pool_size: int, writes: bool) -> AsyncEngine:
+def sqlite_engine(url: URL, *, pool_size: int, writes: bool, foreign_keys: bool = True) -> AsyncEngine:
     engine = _engine(url, pool_size, connect_args={"timeout": SQLITE_BUSY_MS / 1000})
 
     def prepare(connection: Any, _record: Any) -> None:
         cursor = connection.cursor()
+        _write_ahead(cursor)
         for pragma in (
             f"busy_timeout = {SQLITE_BUSY_MS}",
-            # WAL is a lasting property of the file, but a reader may be the first to open it
-            "journal_mode = WAL",
             "synchronous = FULL",  # a committed event survives a power cut (P2)
-            "foreign_keys = ON",
+            f"foreign_keys = {'ON' if foreign_keys else 'OFF'}",  # off for migrations, which copy tables
             "query_only = OFF" if writes else "query_only = ON",
         ):
             cursor.execute(f"PRAGMA {pragma}")
@@ -83,6 +84,24 @@ def sqlite_engine(url: URL, *, pool_size: int, writes: bool) -> AsyncEngine:
 
     event.listen(engine.sync_engine, "connect", prepare)
     return engine
+
+
+def _write_ahead(cursor: Any) -> None:
+    """Sets WAL, a lasting property of the file, whoever opens it first.
+
+    The change needs the file alone and does not wait for the busy time-out, so processes that start
+    together on a new file must try again. Later opens only read the setting.
+    """
+    for attempt in range(100):
+        try:
+            cursor.execute("PRAGMA journal_mode")
+            if cursor.fetchone()[0] != "wal":
+                cursor.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or attempt == 99:
+                raise
+            time.sleep(0.02)
 
 
 def _engine(url: URL, pool_size: int, **options: Any) -> AsyncEngine:

@@ -113,8 +113,7 @@ def table_of(source: Any) -> Any:
     if type(source) is Alias or type(source).__name__ == "AnnotatedAlias":
         return table_of(source.element)
     if isinstance(source, Table):
-        table: Any = source
-        return table._deannotate() if table._annotations else table
+        return cast("Any", source)._deannotate() if source._annotations else cast("Any", source)
     return source
 
 

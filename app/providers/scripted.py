@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from app.protocol.conversation import (
@@ -106,11 +106,10 @@ class ScriptedProvider:
                 batch: list[ModelEvent] = []
                 for event in item if isinstance(item, Sequence) else [item]:
                     if isinstance(event, ToolCallReady):
-                        event = ToolCallReady(
-                            calls, event.name, event.arguments, event.raw_arguments, event.wire_id
-                        )  # noqa: PLW2901
+                        batch.append(replace(event, index=calls))
                         calls += 1
-                    batch.append(event)
+                    else:
+                        batch.append(event)
                 whole = bool(batch) and isinstance(batch[-1], Done | Failed)
                 yield batch
                 if whole:

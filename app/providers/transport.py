@@ -81,18 +81,14 @@ class HttpTransport:
             connect=connect_timeout_s, read=idle_timeout_s, write=idle_timeout_s, pool=POOL_TIMEOUT_S
         )
         limits = httpx.Limits(max_connections=max_connections, max_keepalive_connections=max_connections)
-        # Its own session, only for the cookie jar: one user's provider cookies must not ride on
-        # another's call. Built on first use, because aiohttp wants a running loop.
+        # A session of our own, for its cookie jar: what a provider sets in one user's call must not
+        # ride on another's. Built on first use, because aiohttp wants a running loop.
         verify = httpx.create_ssl_context(trust_env=False)
         transport = AiohttpTransport(
             verify=verify, trust_env=False, limits=limits, client=lambda: _session(verify, max_connections)
         )
         self._client = httpx.AsyncClient(
-            transport=transport,
-            timeout=timeout,
-            trust_env=False,
-            follow_redirects=False,
-            cookies=_NoCookies(),
+            transport=transport, timeout=timeout, trust_env=False, follow_redirects=False
         )
 
     @asynccontextmanager
@@ -101,6 +97,7 @@ class HttpTransport:
 
         Raises ProviderError for every way in which no answer comes.
         """
+        self._client.cookies.clear()  # httpx keeps each reply's cookies, whoever's call it was
         request = self._client.build_request(
             "POST",
             url,
@@ -128,13 +125,6 @@ class HttpTransport:
 def _session(verify: ssl.SSLContext, max_connections: int) -> aiohttp.ClientSession:
     connector = aiohttp.TCPConnector(limit=max_connections, keepalive_timeout=30, ssl=verify)
     return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False)
-
-
-class _NoCookies(httpx.Cookies):
-    """httpx copies each reply's cookies into the client; see the note on the session."""
-
-    def extract_cookies(self, response: httpx.Response) -> None:
-        return
 
 
 TRANSPORT_ERRORS = (
@@ -190,11 +180,11 @@ _FAULTS = (
         lambda: fault("connection", "The model provider closed the connection without an answer."),
     ),
     (
-        (aiohttp.InvalidURL, httpx.InvalidURL, httpx.UnsupportedProtocol),
+        (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError, httpx.InvalidURL, httpx.UnsupportedProtocol),
         lambda: fault("invalid_request", "The model provider's base_url is not an http(s) address."),
     ),
     (
-        (aiohttp.ClientResponseError, httpx.DecodingError),
+        (aiohttp.ClientResponseError, aiohttp.RedirectClientError, httpx.DecodingError),
         lambda: fault("server", "The model provider's answer was not valid HTTP."),
     ),
 )

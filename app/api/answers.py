@@ -55,4 +55,3 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 def etag(version: int | str) -> str:
     """A strong entity tag."""
     return f'"{version}"'
-

@@ -59,7 +59,9 @@ async def read_body(request: Request, model: type[M]) -> Body[M]:
         # Also refuses lone surrogates, NaN, and nesting deeper than its own limit of 1024.
         value = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
-        raise MalformedRequest(f"The body is not JSON in UTF-8: {error.msg} at character {error.pos}.") from None
+        raise MalformedRequest(
+            f"The body is not JSON in UTF-8: {error.msg} at character {error.pos}."
+        ) from None
     _check_text(raw, value)
     try:
         return Body(model.model_validate(value), value)
@@ -77,7 +79,11 @@ def _check_media_type(request: Request) -> None:
     sent = request.headers.get("content-type", "")
     media_type, _, parameters = sent.partition(";")
     charset = parameters.strip().lower()
-    if media_type.strip().lower() != "application/json" or charset not in {"", "charset=utf-8", 'charset="utf-8"'}:
+    if media_type.strip().lower() != "application/json" or charset not in {
+        "",
+        "charset=utf-8",
+        'charset="utf-8"',
+    }:
         raise UnsupportedMediaType("Send the body as `Content-Type: application/json`, in UTF-8.")
 
 

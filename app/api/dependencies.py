@@ -42,7 +42,9 @@ class BearerToken(SecurityBase):
         if principal.is_operator:
             if self._operators:
                 return principal
-            raise InsufficientScope("This address takes a user's token; an operator's token never acts as a user.")
+            raise InsufficientScope(
+                "This address takes a user's token; an operator's token never acts as a user."
+            )
         if self._scope is not None and not principal.allows(self._scope):
             raise InsufficientScope(
                 f"This needs the scope {self._scope}, which the token does not have.",

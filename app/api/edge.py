@@ -128,4 +128,6 @@ def _refuse_nul(scope: Scope) -> None:
     if "\x00" in scope["path"]:
         raise NotFound
     if b"%00" in scope["query_string"]:
-        raise InvalidParams("The query holds a NUL character (U+0000), which cannot be stored or searched for.")
+        raise InvalidParams(
+            "The query holds a NUL character (U+0000), which cannot be stored or searched for."
+        )

@@ -28,7 +28,10 @@ class NdjsonResponse(Response):
         self.status_code = 200
         self.background = None
         self.body = b""
-        self.raw_headers = [*_HEADERS, *((k.lower().encode(), v.encode()) for k, v in (headers or {}).items())]
+        self.raw_headers = [
+            *_HEADERS,
+            *((k.lower().encode(), v.encode()) for k, v in (headers or {}).items()),
+        ]
         self._chunks = chunks
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -83,7 +83,10 @@ def problem(
     }
     body.update({name: value for name, value in (details or {}).items() if name not in RESERVED})
     return Response(
-        orjson.dumps(body, default=str), status_code=status, headers=dict(headers or {}), media_type=PROBLEM_JSON
+        orjson.dumps(body, default=str),
+        status_code=status,
+        headers=dict(headers or {}),
+        media_type=PROBLEM_JSON,
     )
 
 

@@ -30,7 +30,9 @@ class Invoke(Payload):
 
 class InvokeResult(BaseModel):
     result: Any = Field(description="As the entry's output schema says.")
-    degraded: str | None = Field(default=None, description="Set where another way than the usual one gave it.")
+    degraded: str | None = Field(
+        default=None, description="Set where another way than the usual one gave it."
+    )
 
 
 @router.get("/capabilities", response_model=CapabilityList, responses=problems(401, 403, 405))

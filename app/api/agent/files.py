@@ -126,7 +126,9 @@ def _only_file(form: FormData) -> UploadFile:
     if unknown:
         raise InvalidParams(
             f"Unknown form field {', '.join(unknown)}: only `file` is taken.",
-            details={"errors": [{"field": name, "message": "this field is not known here"} for name in unknown]},
+            details={
+                "errors": [{"field": name, "message": "this field is not known here"} for name in unknown]
+            },
         )
     upload = form.get("file")
     if not isinstance(upload, UploadFile):

@@ -140,7 +140,9 @@ async def list_runs(
 
 
 @router.get("/runs/{run_id}", response_model=Run, responses=problems(401, 403, 404, 405))
-async def read_run(request: Request, run_id: str, caller: Annotated[Principal, needs("runs:read")]) -> Response:
+async def read_run(
+    request: Request, run_id: str, caller: Annotated[Principal, needs("runs:read")]
+) -> Response:
     """State, times, usage and error of one run."""
     return reply(await host_of(request).runs.get(caller, run_id))
 

@@ -82,7 +82,9 @@ async def list_sessions(
     caller: Annotated[Principal, needs("sessions:read")],
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
-    q: Annotated[str | None, Query(max_length=200, description="Part of a title, or how an id begins.")] = None,
+    q: Annotated[
+        str | None, Query(max_length=200, description="Part of a title, or how an id begins.")
+    ] = None,
 ) -> Response:
     """Your conversations, the latest used first."""
     return reply(await host_of(request).sessions.list(caller, limit=limit, cursor=cursor, q=q))

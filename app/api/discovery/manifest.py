@@ -48,7 +48,9 @@ def build_manifest(definitions: Sequence[CapabilityDefinition], *, base_url: str
     scopes = dict(_SCOPE_WORDS)
     for scope in sorted({scope for entry in capabilities for scope in entry["auth"]["scopes"]}):
         namespace, _, verb = scope.partition(":")
-        scopes.setdefault(scope, f"{'Read' if verb == 'read' else 'Use and change'} what belongs to {namespace}.")
+        scopes.setdefault(
+            scope, f"{'Read' if verb == 'read' else 'Use and change'} what belongs to {namespace}."
+        )
     document: dict[str, Any] = {
         "manifestVersion": "1.0",
         "catalogDigest": catalog_digest,
@@ -101,7 +103,10 @@ class ManifestCache:
     "/api/v1/manifest.json",
     methods=["GET", "HEAD"],
     responses={
-        200: {"description": "The manifest.", "content": {"application/json": {"schema": {"type": "object"}}}},
+        200: {
+            "description": "The manifest.",
+            "content": {"application/json": {"schema": {"type": "object"}}},
+        },
         304: {"description": "You have it already."},
     },
     response_class=Response,

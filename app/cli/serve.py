@@ -1,0 +1,143 @@
+"""`deskmate serve`: uvicorn in this process, over a host that is opened first and closed last."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncGenerator, Generator
+from typing import TYPE_CHECKING, cast
+
+import structlog
+import uvicorn
+
+from app.catalog.catalog import load_catalog
+from app.cli.schema import make_ready
+from app.errors import SettingsInvalid
+from app.main import create_app
+from app.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from app.host.host import Host
+
+
+class Server(uvicorn.Server):
+    """Uvicorn without its own signal handlers, saying how to talk to it once it answers.
+
+    Those handlers raise the signal again once the server has ended, which would kill the process
+    before the host is closed and its runs are on record.
+    """
+
+    def __init__(self, config: uvicorn.Config, base_url: str) -> None:
+        super().__init__(config)
+        self._base_url = base_url
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            print(
+                f"Deskmate serves {self._base_url}  (stop it with Ctrl-C)\n"
+                f"  to talk to it:  DESKMATE_BASE_URL={self._base_url} DESKMATE_TOKEN=… deskmate chat\n"
+                f"  to get a token: deskmate token create --user EMAIL --scope '*'",
+                flush=True,
+            )
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+
+
+def run_server(host: str, port: int) -> None:
+    settings = load_settings()
+    _configure_logging()
+    listener = _listen(host, port)
+    with listener:
+        settings = _with_real_address(settings, host, listener)
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(_serve(settings, listener))
+
+
+async def _serve(settings: Settings, listener: socket.socket) -> None:
+    from app.factory import open_host
+
+    await make_ready(settings, load_catalog(settings.capabilities))
+    # Opened here and not in the app's lifespan: a fault at start is then one clear line.
+    async with open_host(settings) as host:
+
+        @contextlib.asynccontextmanager
+        async def already_open(_: Settings) -> AsyncGenerator[Host]:
+            yield host
+
+        config = uvicorn.Config(
+            create_app(settings, already_open),
+            log_level="warning",
+            access_log=False,
+            http="httptools",
+            ws="none",
+            lifespan="on",
+            server_header=False,
+            timeout_graceful_shutdown=int(settings.shutdown_seconds),
+        )
+        await Server(config, settings.base_url).serve(sockets=[listener])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A listening socket, bound before anything slow is done, so that a taken port is told at once."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(2048)
+    except OSError as error:
+        raise SettingsInvalid(
+            f"Cannot listen on {host} port {port}: {error.strerror or error}. Choose another with --port."
+        ) from error
+    listener.setblocking(False)
+    return listener
+
+
+def _with_real_address(settings: Settings, host: str, listener: socket.socket) -> Settings:
+    """The address that links show, where DESKMATE_BASE_URL does not say: the one we listen on."""
+    if "base_url" in settings.model_fields_set:
+        return settings
+    address = cast("tuple[str, int]", listener.getsockname())
+    shown = "127.0.0.1" if host in {"", "0.0.0.0", "::"} else host  # noqa: S104 -- compared, not bound
+    shown = f"[{shown}]" if ":" in shown else shown
+    return settings.model_copy(update={"base_url": f"http://{shown}:{address[1]}"})
+
+
+def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:
+    if sys.platform == "win32":
+        return None
+    import uvloop
+
+    return cast("type[asyncio.AbstractEventLoop]", uvloop.Loop)
+
+
+def _configure_logging() -> None:
+    """Warnings and faults to standard error, one line each; `DESKMATE_LOG=debug` for more."""
+    levels = logging.getLevelNamesMapping()
+    level = levels.get(os.environ.get("DESKMATE_LOG", "info").upper(), logging.INFO)
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            structlog.processors.KeyValueRenderer(key_order=["timestamp", "level", "event"]),
+        ],
+    )

@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Select, and_, func, inspect, literal_colum
 from sqlalchemy import delete as sql_delete
 from sqlalchemy import update as sql_update
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.errors import ToolForbidden
@@ -24,6 +25,9 @@ from app.storage.statement_guard import check_expression, checked_select, is_exp
 from app.storage.unit import Unit
 
 T = TypeVar("T")
+
+_ROW_POLICY = "42501"
+"""PostgreSQL's code for a row that the second wall keeps away."""
 
 _OPERATOR_ON = select(func.set_config("deskmate.operator", "on", literal_column("true")))
 
@@ -70,7 +74,7 @@ class PackageTx:
         statement = select(known.cls).where(*where, *self._owned(known))
         return cast("T | None", (await self._run(statement)).scalars().one_or_none())
 
-    async def select(self, statement: Select[tuple[T]]) -> Sequence[T]:
+    async def select(self, statement: Select[T]) -> Sequence[T]:
         checked, _, froms = checked_select(self._schema, statement)
         owner = self._principal.user_id
         filters = [source.c.owner_id == owner for source in froms if "owner_id" in source.c]
@@ -112,7 +116,12 @@ class PackageTx:
             where=and_(*owned) if (owned := self._owned(known)) else None,
         )
         await self._flush()
-        result = await self._run(insert.returning(*known.table.primary_key.columns))
+        try:
+            result = await self._run(insert.returning(*known.table.primary_key.columns))
+        except ProgrammingError as error:
+            if getattr(error.orig, "sqlstate", None) != _ROW_POLICY:
+                raise
+            raise Conflict("This key is already taken.") from error
         if result.first() is None:
             raise Conflict("This key is already taken.")
 

@@ -69,7 +69,7 @@ def checked_select(schema: PackageSchema, statement: object) -> tuple[Select[Any
         raise Refused("Options on a select are not for packages.")
 
     described = select.column_descriptions
-    if len(described) != 1 or described[0]["aliased"]:
+    if len(described) != 1 or described[0].get("aliased", True):
         raise Refused("Select whole rows of one class: select(Class).")
     entity = schema.entity(described[0]["expr"])
 

@@ -10,6 +10,7 @@ import asyncio
 import os
 import secrets
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import asyncpg
 import pytest
@@ -21,7 +22,7 @@ SERVER = os.environ.get("DESKMATE_TEST_POSTGRES", "postgresql://postgres@127.0.0
 
 
 async def _on_server(statement: str) -> None:
-    connection = await asyncpg.connect(f"{SERVER}/postgres", timeout=5)
+    connection: Any = await asyncpg.connect(f"{SERVER}/postgres", timeout=5)  # pyright: ignore[reportUnknownMemberType]
     try:
         await connection.execute(statement)
     finally:

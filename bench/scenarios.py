@@ -17,6 +17,7 @@ class Plan:
     """The tool step and the sizes, the same for all targets."""
 
     tool: str = "mistakes_add"
+    """Wire name; empty goes without a tool step, which proxy and raw client cannot."""
     args: str = '{"question":"7 x 8","subject":"math","answer":"56"}'
     domain: str = "mistakes"
     """Loaded in each session by a warm-up run, so that the tool is there from the first step; may be empty."""
@@ -28,7 +29,8 @@ class Plan:
     """Runs that did not count, over all blocks; a figure with faults is no figure."""
 
     def order(self, deltas: int, gap_ms: float = 0) -> str:
-        return f"bench deltas={deltas} gap_ms={gap_ms:g} tool={self.tool} args={self.args}"
+        text = f"bench deltas={deltas} gap_ms={gap_ms:g}"
+        return f"{text} tool={self.tool} args={self.args}" if self.tool else text
 
     def load(self, target: Target, *, deltas: int, gap_ms: float = 0, at_once: int, runs: int) -> Load:
         return Load(

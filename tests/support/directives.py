@@ -33,6 +33,9 @@ class Order:
     after_load: str | None = None
     """A domain to load, by `catalog_load_domain`, before the tool is called."""
     bytewise: bool = False
+    """Every byte on the wire in a write of its own."""
+    letters: bool = False
+    """Every delta is a single character."""
 
     def tool_calls(self) -> tuple[tuple[str, str], ...]:
         load = (("catalog_load_domain", json.dumps({"name": self.after_load})),) if self.after_load else ()
@@ -69,7 +72,7 @@ def read_order(text: str) -> Order | None:
             values[name] = int(value)
         elif name in {"gap_ms", "first_ms"}:
             values[name] = float(value)
-        elif name == "bytewise":
+        elif name in {"bytewise", "letters"}:
             values[name] = value == "1"
         else:
             values[name] = value
@@ -83,7 +86,7 @@ def obey(order: Order, results: int) -> Reply:
     if results < len(asked):
         name, arguments = asked[results]
         return Reply(steps=(AskTools(calls=(Call(name=name, arguments=arguments),)),))
-    deltas = tuple(f" word{MARK}{at}" for at in range(order.deltas))
+    deltas = tuple(MARK if order.letters else f" word{MARK}{at}" for at in range(order.deltas))
     text = Say(deltas=deltas, gap_ms=order.gap_ms)
     steps = (Wait(seconds=order.first_ms / 1000), text) if order.first_ms else (text,)
     return Reply(steps=steps, bytewise=order.bytewise)

@@ -125,12 +125,10 @@ def _arguments(tool: ToolSpec, text: str) -> dict[str, Any]:
 
 
 def _value(schema: dict[str, Any], root: Mapping[str, Any], text: str) -> Any:
-    if as_text(schema.get("$ref")).startswith("#/$defs/"):
-        schema = (
-            as_dict((as_dict(root.get("$defs")) or {}).get(schema["$ref"].removeprefix("#/$defs/"))) or {}
-        )
     if options := as_list(schema.get("anyOf")):
         schema = as_dict(options[0]) or {}
+    if (reference := as_text(schema.get("$ref"))).startswith("#/$defs/"):
+        schema = as_dict((as_dict(root.get("$defs")) or {}).get(reference.removeprefix("#/$defs/"))) or {}
     if "default" in schema or "const" in schema:
         return schema.get("default", schema.get("const"))
     if choices := as_list(schema.get("enum")):

@@ -27,6 +27,7 @@ from app.providers.tables import Table
 from app.providers.transport import CONNECT_TIMEOUT_S, IDLE_TIMEOUT_S, HttpTransport
 
 ABILITIES = ("tools", "vision", "reasoning", "streaming")
+_DEFAULTS = ModelSpec(id="", provider_id="", name="")
 NOT_BUILT = ("openai-responses", "anthropic", "google")
 """Kinds that the format names but that no adapter serves yet."""
 
@@ -192,8 +193,8 @@ def _model(table: Table, providers: Mapping[str, _Provider]) -> ModelSpec:
         id=id,
         provider_id=provider_id,
         name=table.text("name", id),
-        context_window_tokens=table.count("context_window", ModelSpec.context_window_tokens),
-        max_output_tokens=table.count("max_output_tokens", ModelSpec.max_output_tokens),
+        context_window_tokens=table.count("context_window", _DEFAULTS.context_window_tokens),
+        max_output_tokens=table.count("max_output_tokens", _DEFAULTS.max_output_tokens),
         abilities=frozenset(abilities),
         price=_price(table.table("price")),
         profile=_profile(table, providers[provider_id].profile),
@@ -209,8 +210,8 @@ def _price(table: Table) -> ModelPrice:
         input=table.number("input", 0.0),
         output=table.number("output", 0.0),
         cached_input=table.number("cached_input", 0.0),
-        currency=table.text("currency", ModelPrice.currency),
-        per=table.count("per", ModelPrice.per),
+        currency=table.text("currency", _DEFAULTS.price.currency),
+        per=table.count("per", _DEFAULTS.price.per),
     )
     table.done()
     return price

@@ -261,6 +261,7 @@ def test_each_exception_of_the_transport_is_known() -> None:
         "ClientOSError",
         "ServerConnectionError",
         "ClientConnectionResetError",
+        "UploadAbortedError",
     }
     todo: list[type[BaseException]] = [aiohttp.ClientError]
     seen: set[str] = set()

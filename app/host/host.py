@@ -6,34 +6,33 @@ from dataclasses import dataclass
 
 from app.catalog.catalog import Catalog
 from app.host.audit import AuditLog
-from app.host.confirmations import ConfirmationService
+from app.host.confirmations import Confirmations
 from app.host.feed import Feed
 from app.host.files import HostFiles
+from app.host.health import Health
 from app.host.idempotency import Idempotency
 from app.host.identity.service import IdentityService
 from app.host.invocations import Invocations
 from app.host.projections import Projections
 from app.host.runs.service import RunService
-from app.host.sessions import SessionFacade
+from app.host.sessions import Sessions
 from app.host.snapshot import Snapshots
 from app.protocol.ports import ModelCatalog
-from app.storage.database import Database
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    database: Database
-    """For `/readyz` alone; everything else goes through a service."""
     identity: IdentityService
-    sessions: SessionFacade
+    sessions: Sessions
     runs: RunService
     projections: Projections
     feed: Feed
     snapshots: Snapshots
     invocations: Invocations
     idempotency: Idempotency
-    confirmations: ConfirmationService
+    confirmations: Confirmations
     audit: AuditLog
     files: HostFiles
     catalog: Catalog
     models: ModelCatalog
+    health: Health

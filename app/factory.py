@@ -1,0 +1,182 @@
+"""The composition root: builds every service from settings and hands in the implementation of each port."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime, timedelta
+
+import structlog
+
+from app.agent.config import AgentConfig, Limits
+from app.catalog.catalog import Catalog, load_catalog
+from app.catalog.gate import Gate
+from app.errors import RunInterrupted
+from app.host.audit import AuditLog
+from app.host.authority import HostAuthority
+from app.host.confirmations import Confirmations
+from app.host.data_folder import DataFolder
+from app.host.event_log import GroupWriter
+from app.host.event_log.postgres import PostgresLogStore
+from app.host.event_log.sqlite import SqliteLogStore
+from app.host.feed import Feed
+from app.host.files import HostFiles
+from app.host.health import Health
+from app.host.host import Host
+from app.host.hub import Hub
+from app.host.idempotency import Idempotency
+from app.host.identity.service import IdentityService
+from app.host.invocations import Invocations
+from app.host.projections import Projections
+from app.host.recovery.ending import end_run
+from app.host.recovery.lease import Lease
+from app.host.recovery.sweeper import Sweeper
+from app.host.runs.driver import RunDriver
+from app.host.runs.service import RunService
+from app.host.sessions import Sessions
+from app.host.snapshot import Snapshots
+from app.protocol.ids import new_id
+from app.providers.registry import load_models
+from app.services.cursors import Cursors
+from app.services.files import FileStore
+from app.services.memory import MemoryService
+from app.services.sessions import SessionService
+from app.settings import Settings
+from app.storage.database import Database
+from app.storage.migrate import PackageMigrations, pending
+
+_log = structlog.get_logger(__name__)
+
+MAX_MODEL_CONNECTIONS = 1_000
+"""Connections to model providers; live runs are limited per user, so this only bounds a flood."""
+
+
+def package_migrations(catalog: Catalog) -> list[PackageMigrations]:
+    """The histories of all packages that have tables of their own."""
+    return [
+        PackageMigrations(package.id, package.migrations, package.metadata)
+        for package in catalog.packages
+        if package.migrations is not None
+    ]
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@asynccontextmanager
+async def open_host(settings: Settings) -> AsyncIterator[Host]:
+    """A running Host: database open, lease held, orphans ended, writer and sweeper at work.
+
+    Closing ends live runs on record before anything is shut.
+
+    Raises:
+        StartupError: settings, packages or the data folder do not allow a start.
+        StorageUnavailable: the database does not answer.
+    """
+    async with AsyncExitStack() as stack:
+        folder = DataFolder(settings.data_dir)
+        folder.open()
+        stack.callback(folder.close)
+        models = load_models(settings.models, os.environ, max_connections=MAX_MODEL_CONNECTIONS)
+        stack.push_async_callback(models.aclose)
+        database = Database.open(settings.database_url, pool_size=settings.pool_size)
+        stack.push_async_callback(database.aclose)
+        catalog = load_catalog(settings.capabilities)
+        process_id = new_id("prc")
+
+        cursors = Cursors(secret=settings.secret())
+        audit = AuditLog(database=database, clock=_now, cursors=cursors)
+        stack.push_async_callback(audit.aclose)
+        identity = IdentityService(database=database, clock=_now, package_scopes=catalog.scopes)
+        stack.push_async_callback(identity.aclose)
+        confirmations = Confirmations(database=database, clock=_now, base_url=settings.base_url)
+        session_service = SessionService(cursors=cursors)
+        memory = MemoryService()
+        gate = Gate(
+            catalog=catalog,
+            database=database,
+            authority=HostAuthority(),
+            confirmations=confirmations,
+            audit=audit,
+            services={"memory": memory.handle(), "sessions": session_service.handle()},
+        )
+        gate.bind_eager()
+
+        store = PostgresLogStore(database) if database.dialect == "postgresql" else SqliteLogStore(database)
+        writer = GroupWriter(store=store, interval_s=settings.flush_interval_ms / 1000)
+        writer.open()
+        stack.push_async_callback(writer.aclose)
+        snapshots = Snapshots(database=database, source=catalog)
+        files = HostFiles(
+            database=database, store=FileStore(settings.data_dir / "files"), clock=_now,
+            limit_bytes=settings.upload_limit_bytes,
+        )  # fmt: skip
+        hub = Hub(keepalive_s=settings.keepalive_seconds)
+        driver = RunDriver(
+            database=database,
+            gate=gate,
+            models=models,
+            config=AgentConfig(max_tool_calls_per_turn=settings.run_tool_calls or None),
+            limits=Limits(
+                wall_time=timedelta(seconds=settings.run_seconds), max_tokens=settings.run_tokens or None
+            ),
+            pictures=files,
+        )
+        runs = RunService(
+            database=database,
+            writer=writer,
+            driver=driver,
+            snapshots=snapshots,
+            inputs=files,
+            hub=hub,
+            process_id=process_id,
+            keepalive_s=settings.keepalive_seconds,
+            max_live_runs=settings.user_live_runs,
+            default_model=models.default_id,
+            cursors=cursors,
+        )
+        lease = Lease(
+            database=database,
+            process_id=process_id,
+            kind="serve",
+            instance=folder.instance,
+            on_lost=lambda: runs.lose_all(RunInterrupted("This process lost its lease on the database.")),
+        )
+        await lease.open()
+        stack.push_async_callback(lease.aclose)
+        sweeper = Sweeper(
+            database=database,
+            process_id=process_id,
+            live_here=runs.live_runs,
+            cancel_here=runs.cancel_here,
+            retention_days=settings.events_retention_days,
+        )
+        await sweeper.open()
+        stack.push_async_callback(sweeper.aclose)
+
+        async def end_live_runs() -> None:
+            for run_id in await runs.aclose():
+                await end_run(database, run_id, process_id=process_id)
+
+        stack.push_async_callback(end_live_runs)
+        packages = package_migrations(catalog)
+        yield Host(
+            identity=identity,
+            sessions=Sessions(
+                database=database, sessions=session_service, models=models, runs=runs, files=files, clock=_now
+            ),
+            runs=runs,
+            projections=Projections(database=database, cursors=cursors),
+            feed=Feed(database=database, hub=hub),
+            snapshots=snapshots,
+            invocations=Invocations(gate=gate, confirmations=confirmations),
+            idempotency=Idempotency(database=database, process_id=process_id, clock=_now),
+            confirmations=confirmations,
+            audit=audit,
+            files=files,
+            catalog=catalog,
+            models=models,
+            health=Health(database=database, pending=lambda: pending(settings.database_url, packages)),
+        )

@@ -1,0 +1,3 @@
+from tests.support.fixtures import database, installation, stub
+
+__all__ = ["database", "installation", "stub"]

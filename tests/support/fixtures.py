@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.databases import Database, NoPostgres, fresh_database
 from tests.support.processes import Installation
+from tests.support.redis_server import NoRedis, RedisServer, run_redis
 from tests.support.stub_model import StubModel
 
 
@@ -23,6 +24,16 @@ async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
             yield fresh
     except NoPostgres as error:
         pytest.skip(f"NOT TESTED ON POSTGRESQL: {error}")
+
+
+@pytest.fixture
+async def redis(tmp_path: Path) -> AsyncIterator[RedisServer]:
+    """A Redis of the test's own; skips where the program is missing, saying so."""
+    try:
+        async with run_redis(tmp_path) as server:
+            yield server
+    except NoRedis as error:
+        pytest.skip(f"NOT TESTED ON REDIS: {error}")
 
 
 @pytest.fixture

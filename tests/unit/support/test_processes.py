@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import sys
 import tomllib
@@ -14,6 +15,7 @@ import pytest
 
 from tests.support.databases import Database, NoPostgres, connect_to_server, fresh_database
 from tests.support.processes import Installation
+from tests.support.redis_server import RedisServer
 from tests.support.server_process import ProcessFailed, ServerProcess, clean_environment, free_port
 
 
@@ -89,3 +91,17 @@ def test_installation_writes_models_that_name_the_stub(tmp_path: Path) -> None:
     assert models["default"] == models["models"][0]["id"] == "stub"
     assert environment["DESKMATE_POOL_SIZE"] == "5"
     assert environment[models["providers"][0]["api_key_env"]]
+
+
+async def test_redis_stops_and_comes_back_on_its_port(redis: RedisServer) -> None:
+    url = redis.url
+    redis.stop()
+    with pytest.raises(ConnectionError):
+        await asyncio.open_connection("127.0.0.1", redis.port)
+    await redis.start()
+    reader, writer = await asyncio.open_connection("127.0.0.1", redis.port)
+    writer.write(b"PING\r\n")
+    assert await reader.readline() == b"+PONG\r\n"
+    writer.close()
+    await writer.wait_closed()
+    assert redis.url == url

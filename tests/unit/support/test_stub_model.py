@@ -214,6 +214,11 @@ async def test_orders_in_the_user_text_give_load_tool_and_text(
     assert joined(await read_chunks(http, stub, body)) == " word~0 word~1 word~2"
 
 
+async def test_order_for_letters_sends_single_characters(stub: StubModel, http: httpx.AsyncClient) -> None:
+    chunks = await read_chunks(http, stub, request_for("please\nbench deltas=4 letters=1 gap_ms=1"))
+    assert joined(chunks) == "~~~~"
+
+
 async def test_records_and_script_are_open_over_http(stub: StubModel, http: httpx.AsyncClient) -> None:
     root = f"http://127.0.0.1:{stub.port}"
     await http.post(f"{root}/__script", content=b'[{"steps": [{"do": "say", "deltas": ["scripted"]}]}]')

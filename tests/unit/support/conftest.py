@@ -1,0 +1,3 @@
+from tests.support.fixtures import redis
+
+__all__ = ["redis"]

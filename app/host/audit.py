@@ -84,18 +84,16 @@ class AuditLog:
             await self._room.wait()
         self._waiting.append(entry_values(entry, at))
         self._arrived.set()
-
-    def start(self) -> None:
-        self._closing = False
-        self._writer = asyncio.create_task(self._write_for_ever(), name="audit-writer")
+        if self._writer is None and not self._closing:
+            self._writer = asyncio.create_task(self._write_for_ever(), name="audit-writer")
 
     async def aclose(self) -> None:
         """Writes what waits, then stops."""
         self._closing = True
         self._arrived.set()
-        if self._writer is not None:
-            await self._writer
-            self._writer = None
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            await writer
         await self.flush()
 
     async def flush(self) -> None:

@@ -114,6 +114,8 @@ class IdentityService:
         if kind == "operator" and not is_operator:
             raise _refused()  # the right was taken away after the token was made
         self._used[token_id] = now
+        if self._writer is None:
+            self._writer = asyncio.create_task(self._write_used_for_ever(), name="token-last-used")
         return Principal(
             user_id=UserId(user_id),
             kind="operator" if kind == "operator" else "app" if app_id else "api",
@@ -274,9 +276,6 @@ class IdentityService:
                 await self._audit(unit, user_id, "token.revoke", token_id)
 
     # --- time of last use ---------------------------------------------------------------------------
-
-    def start(self) -> None:
-        self._writer = asyncio.create_task(self._write_used_for_ever(), name="token-last-used")
 
     async def aclose(self) -> None:
         if self._writer is not None:

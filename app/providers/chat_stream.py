@@ -33,6 +33,8 @@ _STOPS: dict[str, StopReason] = {
 }
 """Anything else is a normal end: with tool calls it becomes tool_use, whatever the word was."""
 
+_REASONING_FIELDS = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
+
 
 class ChatReplyReader:
     """Push the bytes of one 2xx reply with `feed`, end with `close`.
@@ -147,9 +149,13 @@ class ChatReplyReader:
     # --- one chunk ----------------------------------------------------------------------------
 
     def _take_chunk(self, chunk: dict[str, Any]) -> None:
-        for holder in (chunk, as_dict(chunk.get("x_groq")) or {}):
-            if (usage := as_dict(holder.get("usage"))) is not None:
-                self._usage.take(usage)
+        if (usage := as_dict(chunk.get("usage"))) is not None:
+            self._usage.take(usage)
+        if (
+            "x_groq" in chunk
+            and (usage := as_dict((as_dict(chunk["x_groq"]) or {}).get("usage"))) is not None
+        ):
+            self._usage.take(usage)
         if chunk.get("error") or chunk.get("object") == "error":
             self._fail(fault_of_body(chunk))
             return
@@ -197,6 +203,8 @@ class ChatReplyReader:
 
     def _take_reasoning(self, delta: dict[str, Any]) -> None:
         """The same reasoning may come in two fields at once: the field seen first is the one read."""
+        if _REASONING_FIELDS.isdisjoint(delta):
+            return
         details = as_list(delta.get("reasoning_details"))
         in_details = self._details.take(details) if details else ""
         found = {

@@ -154,7 +154,7 @@ _FAULTS = (
         lambda: fault("connection", "The model provider's host name could not be resolved. Check base_url."),
     ),
     (
-        (aiohttp.ClientSSLError, ssl.SSLError),
+        (aiohttp.ClientSSLError, aiohttp.ServerFingerprintMismatch, ssl.SSLError),
         lambda: fault(
             "connection", "The model provider's TLS certificate was not accepted.", retryable=False
         ),

@@ -129,12 +129,15 @@ def dump_json(value: Any) -> str:
         return json.dumps(clean_value(value), ensure_ascii=False, separators=(",", ":"), default=str)
 
 
+# Called many times an event; `cast` would be a call more each time.
+
+
 def as_dict(value: Any) -> dict[str, Any] | None:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else None  # pyright: ignore[reportUnknownVariableType]
 
 
 def as_list(value: Any) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []
+    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
 def as_text(value: Any) -> str:

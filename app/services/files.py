@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import filetype
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import case, delete, func, insert, or_, select, update
 
 from app.errors import NotFound, PayloadTooLarge, StorageUnavailable, UnsupportedMediaType
 from app.protocol.ids import new_id
@@ -63,6 +63,7 @@ class FileStore:
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)
+            _sync_folder(path.parent)
         except OSError as error:
             raise StorageUnavailable("The file could not be stored; try again later.") from error
         return digest
@@ -83,9 +84,18 @@ class FileStore:
         return self._root / digest[:2] / digest
 
 
+def _sync_folder(folder: Path) -> None:
+    """Makes the rename itself durable: the row that refers to the blob is committed after it."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def media_type_of(data: bytes) -> str:
     """The type that the bytes themselves show. Raises UnsupportedMediaType."""
-    found = cast("str | None", cast(Any, filetype).guess_mime(data[:_SNIFF_BYTES]))
+    found = cast("str | None", cast("Any", filetype).guess_mime(data[:_SNIFF_BYTES]))
     if found is None and _is_text(data):
         found = "text/plain"
     if found not in ALLOWED_TYPES:
@@ -146,6 +156,20 @@ async def find_files(unit: Unit, *, owner_id: str, ids: list[str]) -> dict[str, 
         row.id: StoredFile(row.id, row.name, row.media_type, row.size_bytes, row.sha256, row.created_at)
         for row in rows
     }
+
+
+async def attach_files(unit: Unit, *, owner_id: str, session_id: str, ids: list[str]) -> None:
+    """Notes that a session uses these uploads, so that they go with it (O20).
+
+    A file that a second session uses becomes the user's own for good and is kept: `session_id` is then "".
+    """
+    kept = case((files.c.session_id.is_(None), session_id), else_="")
+    await unit.connection.execute(
+        update(files)
+        .where(files.c.owner_id == owner_id, files.c.id.in_(ids))
+        .where(or_(files.c.session_id.is_(None), files.c.session_id != session_id))
+        .values(session_id=kept)
+    )
 
 
 async def delete_session_files(unit: Unit, *, owner_id: str, session_id: str) -> list[str]:

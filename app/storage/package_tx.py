@@ -38,12 +38,16 @@ class PackageTx:
     After a constraint error the unit cannot go on: PostgreSQL has ended the transaction. Let it out.
     """
 
-    def __init__(self, unit: Unit, *, schema: PackageSchema, principal: Principal) -> None:
+    def __init__(
+        self, unit: Unit, *, schema: PackageSchema, principal: Principal, session_id: str | None = None
+    ) -> None:
         if unit.owner_id != principal.user_id:
             raise ValueError("a package's unit must be the tenant unit of its principal")
         self._unit = unit
         self._schema = schema
         self._principal = principal
+        self.session_id = session_id
+        """The session of the call: where a saved fact comes from."""
         self._session: AsyncSession | None = None
         self._operator_told = False
 

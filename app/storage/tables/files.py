@@ -13,7 +13,9 @@ files = owned_table(
     Column("media_type", String(100), nullable=False),
     Column("size_bytes", BigInteger, nullable=False),
     Column("sha256", String(64), nullable=False),
-    Column("session_id", String(64)),  # deleted with that session; NULL: the user's own
+    Column(
+        "session_id", String(64)
+    ),  # deleted with that session; NULL: not used yet, "": used by several, kept
     Column("created_at", Instant, nullable=False),
     Index("ix_files_sha256", "sha256"),
     Index("ix_files_owner_id_created_at", "owner_id", "created_at"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -113,13 +113,13 @@ class HostFiles:
             if stored.media_type in IMAGE_TYPES
         }
 
-    async def remove_unused(self, digests: list[str]) -> None:
+    async def remove_unused(self, digests: Sequence[str]) -> None:
         """Removes blobs that no row refers to any more."""
         if not digests:
             return
         async with self._blobs:
             async with self._database.system_read() as unit:
-                gone = await unused(unit, digests)
+                gone = await unused(unit, list(digests))
             for digest in gone:
                 await asyncio.to_thread(self._store.remove, digest)
 

@@ -16,7 +16,9 @@ def json_bytes(value: Any) -> bytes:
     try:
         return orjson.dumps(value, option=orjson.OPT_PASSTHROUGH_DATETIME, default=_plain)
     except orjson.JSONEncodeError:
-        return dump_bytes(value)  # a tool's odd value (a huge integer, a lone surrogate) must not cost the answer
+        return dump_bytes(
+            value
+        )  # a tool's odd value (a huge integer, a lone surrogate) must not cost the answer
 
 
 def _plain(value: Any) -> Any:

@@ -165,7 +165,7 @@ async def open_host(settings: Settings) -> AsyncIterator[Host]:
         yield Host(
             identity=identity,
             sessions=Sessions(
-                database=database, sessions=session_service, models=models, runs=runs, files=files, audit=audit, clock=_now
+                database=database, sessions=session_service, models=models, runs=runs, files=files, clock=_now
             ),
             runs=runs,
             projections=Projections(database=database, cursors=cursors),

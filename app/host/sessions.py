@@ -1,14 +1,14 @@
-"""Sessions as the Host offers them: the service in units of work, checked models, audited changes."""
+"""Sessions as the API sees them: the session service in units of work, with the Host's own checks."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
-from app.errors import InvalidParams, ModelNotSupported, PreconditionFailed
-from app.host.audit import AuditLog
+from app.errors import InvalidParams, PreconditionFailed
+from app.host.audit import insert_entry
 from app.host.event_log.log import rfc3339
 from app.protocol.column_types import to_ms
 from app.protocol.identity import Principal
@@ -16,15 +16,21 @@ from app.protocol.ports import AuditEntry, ModelCatalog
 from app.services.sessions import Session, SessionChanges, SessionService
 from app.storage.database import Database
 
-_ETAG = re.compile(r'^"(\d+)"$')
+_STRONG_TAG = re.compile(r'"(\d{1,9})"')
 
 
 class LiveRuns(Protocol):
+    """What deleting a session asks of the runs."""
+
     async def stop_session(self, principal: Principal, session_id: str) -> None: ...
 
+    def cancel_here(self, run_id: str) -> None: ...
 
-class Blobs(Protocol):
-    async def remove_unused(self, digests: Sequence[str]) -> None: ...
+
+class UnusedFiles(Protocol):
+    """Where contents go that lost their last row."""
+
+    async def remove_unused(self, digests: list[str]) -> None: ...
 
 
 class Sessions:
@@ -35,8 +41,7 @@ class Sessions:
         sessions: SessionService,
         models: ModelCatalog,
         runs: LiveRuns,
-        files: Blobs,
-        audit: AuditLog,
+        files: UnusedFiles,
         clock: Callable[[], datetime],
     ) -> None:
         self._database = database
@@ -44,32 +49,30 @@ class Sessions:
         self._models = models
         self._runs = runs
         self._files = files
-        self._audit = audit
         self._clock = clock
 
     async def create(
-        self, principal: Principal, *, title: str | None, profile: str | None, model: str | None
+        self,
+        principal: Principal,
+        *,
+        title: str | None = None,
+        profile: str | None = None,
+        model: str | None = None,
     ) -> dict[str, Any]:
-        """Raises InvalidParams for a model or profile that is not there."""
+        """Raises InvalidParams for a model or profile that is not declared."""
         self._check_model(model)
         if profile is not None:
-            raise InvalidParams("No profiles are configured here; leave `profile` out.")
+            raise InvalidParams(f"There is no profile {profile}: none are declared.")
         async with self._database.tenant_write(principal.user_id) as unit:
             session = await self._sessions.create(
                 unit, owner_id=principal.user_id, app_id=principal.app_id, title=title or "", model=model
             )
         return session_view(session)
 
-    async def get(self, principal: Principal, session_id: str) -> dict[str, Any]:
-        async with self._database.tenant_read(principal.user_id) as unit:
-            session = await self._sessions.get(
-                unit, owner_id=principal.user_id, app_id=principal.app_id, session_id=session_id
-            )
-        return session_view(session)
-
     async def list(
-        self, principal: Principal, *, limit: int, cursor: str | None, q: str | None
+        self, principal: Principal, *, limit: int, cursor: str | None = None, q: str | None = None
     ) -> dict[str, Any]:
+        """The latest used first. Raises InvalidCursor."""
         async with self._database.tenant_read(principal.user_id) as unit:
             page = await self._sessions.list(
                 unit,
@@ -81,69 +84,83 @@ class Sessions:
             )
         return {"sessions": [session_view(session) for session in page.sessions], "next": page.next}
 
+    async def get(self, principal: Principal, session_id: str) -> dict[str, Any]:
+        """Raises NotFound."""
+        async with self._database.tenant_read(principal.user_id) as unit:
+            session = await self._sessions.get(
+                unit, owner_id=principal.user_id, app_id=principal.app_id, session_id=session_id
+            )
+        return session_view(session)
+
     async def update(
-        self, principal: Principal, session_id: str, changes: SessionChanges, *, if_match: str | None
+        self,
+        principal: Principal,
+        session_id: str,
+        changes: Mapping[str, Any],
+        *,
+        if_match: str | None = None,
     ) -> dict[str, Any]:
-        """Raises PreconditionFailed for a stale or unreadable If-Match, InvalidParams for bad values."""
-        if "model" in changes:
-            self._check_model(changes["model"])
+        """Changes title, archived or model.
+
+        Args:
+            principal: whose session it is.
+            session_id: which one.
+            changes: only what is to change.
+            if_match: the header; compared strongly (RFC 9110 section 13.1.1), `*` fits any version.
+
+        Raises:
+            NotFound, InvalidParams.
+            PreconditionFailed: somebody else has changed the session; nothing was done.
+        """
+        self._check_model(changes.get("model"))
         async with self._database.tenant_write(principal.user_id) as unit:
+            expected: int | None = None
+            if if_match is not None and if_match.strip() != "*":
+                session = await self._sessions.get(
+                    unit, owner_id=principal.user_id, app_id=principal.app_id, session_id=session_id
+                )
+                if session.version not in _versions(if_match):
+                    raise PreconditionFailed("The session has changed since you read it; read it again.")
+                expected = session.version
             session = await self._sessions.update(
                 unit,
                 owner_id=principal.user_id,
                 app_id=principal.app_id,
                 session_id=session_id,
-                changes=changes,
-                expected_version=_version(if_match),
+                changes=cast("SessionChanges", dict(changes)),
+                expected_version=expected,
             )
         return session_view(session)
 
     async def delete(self, principal: Principal, session_id: str) -> None:
-        """Ends its live run first, so that nothing is written behind the removal.
+        """Ends a live run, then removes the session and all that belongs to it.
 
-        Raises NotFound, SessionBusy where the run does not end in time.
+        Raises:
+            NotFound: missing or foreign.
+            SessionBusy: the live run did not end in time; nothing was removed.
         """
+        await self.get(principal, session_id)
         await self._runs.stop_session(principal, session_id)
         async with self._database.tenant_write(principal.user_id) as unit:
             removed = await self._sessions.delete(
                 unit, owner_id=principal.user_id, app_id=principal.app_id, session_id=session_id
             )
-            await self._audit.record(
-                unit,
-                AuditEntry(
-                    actor_id=principal.user_id,
-                    caller_kind=principal.kind,
-                    action="session.delete",
-                    target=session_id,
-                    outcome="succeeded",
-                    initiator="user",
-                    session_id=session_id,
-                    token_id=principal.token_id,
-                ),
-            )
+            await insert_entry(unit, _deletion(principal, session_id), self._clock())
+        if removed.live_run_id is not None:
+            # It began after the last one had ended; its rows are gone and its writes are refused.
+            self._runs.cancel_here(removed.live_run_id)
         await self._files.remove_unused(sorted(removed.file_digests))
 
     def _check_model(self, model: str | None) -> None:
         if model is None:
             return
-        try:
-            self._models.resolve(model)
-        except ModelNotSupported:
-            known = ", ".join(spec.id for spec in self._models.list())
-            raise InvalidParams(f"No model is called {model!r} here; there are: {known}.") from None
-
-
-def _version(if_match: str | None) -> int | None:
-    if if_match is None or if_match.strip() == "*":
-        return None
-    found = _ETAG.match(if_match.strip())
-    if found is None:
-        raise PreconditionFailed("If-Match holds no ETag of this session; read it again and take its ETag.")
-    return int(found[1])
+        known = [spec.id for spec in self._models.list()]
+        if model not in known:
+            raise InvalidParams(f"There is no model {model}. Valid ones: {', '.join(known)}.")
 
 
 def session_view(session: Session) -> dict[str, Any]:
-    """The session as the API shows it."""
+    """A session as answers show it. Strings for times, so that a kept answer is the same bytes."""
     return {
         "id": session.id,
         "title": session.title,
@@ -153,6 +170,28 @@ def session_view(session: Session) -> dict[str, Any]:
         "updated_at": rfc3339(to_ms(session.updated_at)),
         "archived": session.archived,
         "message_count": session.message_count,
-        "version": session.version,
         "live_run_id": session.live_run_id,
+        "version": session.version,
     }
+
+
+def _versions(if_match: str) -> set[int]:
+    """Versions of the strong tags in the header; weak and foreign ones match nothing."""
+    return {
+        int(match[1])
+        for tag in if_match.split(",")
+        if (match := _STRONG_TAG.fullmatch(tag.strip())) is not None
+    }
+
+
+def _deletion(principal: Principal, session_id: str) -> AuditEntry:
+    return AuditEntry(
+        actor_id=principal.user_id,
+        caller_kind=principal.kind,
+        action="session.delete",
+        target=session_id,
+        outcome="succeeded",
+        initiator="user",
+        session_id=session_id,
+        token_id=principal.token_id,
+    )

@@ -25,8 +25,10 @@ class SessionCreate(Payload):
 
 
 class SessionUpdate(Payload):
-    title: str | None = Field(default=None, max_length=200)
-    archived: bool | None = None
+    """Only what is to change; the defaults are never used."""
+
+    title: str = Field(default="", min_length=1, max_length=200)
+    archived: bool = False
     model: str | None = Field(default=None, max_length=128, description="null: the default model.")
 
 

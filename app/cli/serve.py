@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
-import os
 import signal
 import socket
 import sys
 from collections.abc import AsyncGenerator, Generator
 from typing import TYPE_CHECKING, cast
 
-import structlog
 import uvicorn
 
 from app.catalog.catalog import load_catalog
@@ -60,7 +57,6 @@ class Server(uvicorn.Server):
 
 def run_server(host: str, port: int) -> None:
     settings = load_settings()
-    _configure_logging()
     listener = _listen(host, port)
     with listener:
         settings = _with_real_address(settings, host, listener)
@@ -124,20 +120,3 @@ def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:
     import uvloop
 
     return cast("type[asyncio.AbstractEventLoop]", uvloop.Loop)
-
-
-def _configure_logging() -> None:
-    """Warnings and faults to standard error, one line each; `DESKMATE_LOG=debug` for more."""
-    levels = logging.getLevelNamesMapping()
-    level = levels.get(os.environ.get("DESKMATE_LOG", "info").upper(), logging.INFO)
-    structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            structlog.processors.KeyValueRenderer(key_order=["timestamp", "level", "event"]),
-        ],
-    )

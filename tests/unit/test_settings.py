@@ -33,7 +33,10 @@ def test_an_empty_variable_counts_as_unset() -> None:
         ({"DESKMATE_BASE_URL": "http://deskmate.example.org"}, "DESKMATE_INSECURE_HTTP"),
         ({"DESKMATE_DATABASE_URL": "mysql://x"}, "DESKMATE_DATABASE_URL"),
         ({"DESKMATE_REDIS_URL": "redis://h", "DESKMATE_SECRET_KEY": "x" * 40}, "SQLite"),
-        ({"DESKMATE_REDIS_URL": "redis://h", "DESKMATE_DATABASE_URL": "postgresql://h/d"}, "DESKMATE_SECRET_KEY"),
+        (
+            {"DESKMATE_REDIS_URL": "redis://h", "DESKMATE_DATABASE_URL": "postgresql://h/d"},
+            "DESKMATE_SECRET_KEY",
+        ),
         ({"DESKMATE_SECRET_KEY": "short"}, "32 characters"),
     ],
 )

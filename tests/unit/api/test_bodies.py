@@ -48,7 +48,9 @@ async def test_utf8_may_be_said() -> None:
     assert body.fields.title is None
 
 
-@pytest.mark.parametrize("field", ["owner", "owner_id", "user_id", "id", "history", "tool_results", "capabilities"])
+@pytest.mark.parametrize(
+    "field", ["owner", "owner_id", "user_id", "id", "history", "tool_results", "capabilities"]
+)
 async def test_what_a_client_may_not_decide_is_an_unknown_field(field: str) -> None:
     raw = orjson.dumps({"input": [{"type": "text", "text": "hi"}], field: "x"})
     with pytest.raises(InvalidParams) as caught:

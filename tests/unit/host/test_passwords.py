@@ -27,7 +27,9 @@ async def test_a_damaged_hash_is_a_no_and_not_a_fault() -> None:
     assert not await Passwords().verify("not a hash", "whatever it is")
 
 
-@pytest.mark.parametrize("bad", ["short", "password", "PassWord", "x" * (MAX_CHARACTERS + 1), "long enough\x00"])
+@pytest.mark.parametrize(
+    "bad", ["short", "password", "PassWord", "x" * (MAX_CHARACTERS + 1), "long enough\x00"]
+)
 def test_weak_passwords_are_refused(bad: str) -> None:
     with pytest.raises(InvalidParams):
         check_strength(bad)

@@ -36,7 +36,9 @@ def test_any_one_wrong_character_is_noticed_without_a_query(place: int, other: s
     assert (token_kind(mistyped) == "user") == (mistyped == token)
 
 
-@pytest.mark.parametrize("junk", ["", "deskmate_u_", "deskmate_x_" + "a" * 36, "Bearer", "é" * 47, "a" * 10_000])
+@pytest.mark.parametrize(
+    "junk", ["", "deskmate_u_", "deskmate_x_" + "a" * 36, "Bearer", "é" * 47, "a" * 10_000]
+)
 def test_what_cannot_be_ours_is_refused(junk: str) -> None:
     assert token_kind(junk) is None
 

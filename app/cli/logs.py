@@ -1,0 +1,28 @@
+"""Log lines go to standard error, so that what a command prints can be piped."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+
+import structlog
+
+LEVEL_VARIABLE = "DESKMATE_LOG"
+
+
+def configure_logging() -> None:
+    """Warnings and faults, one line each; `DESKMATE_LOG=debug` (or info) for more."""
+    levels = logging.getLevelNamesMapping()
+    level = levels.get(os.environ.get(LEVEL_VARIABLE, "warning").upper(), logging.WARNING)
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            structlog.processors.KeyValueRenderer(key_order=["timestamp", "level", "event"]),
+        ],
+    )

@@ -101,6 +101,8 @@ class Effect:
         self._unit: Unit | None = None
         self.recorded: Recorded | None = None
         """Set by `tx.record`; its result is already packed."""
+        self.begun = False
+        """Whether the Host agreed, so that the body ran."""
         self.committed = False
 
     @property
@@ -133,6 +135,7 @@ class Effect:
             await self._context.__aexit__(type(error), error, error.__traceback__)
             raise
         self._unit = unit
+        self.begun = True
         unit.on_commit(self._note_commit)
         return EffectFace(unit, self._schema, self._invocation.principal, self)
 

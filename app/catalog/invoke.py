@@ -178,7 +178,7 @@ async def _attempt(
             return _recorded_result(effect)
         if isinstance(error, RunFatal):
             raise
-        if effect.entered and effect.may_repeat:
+        if effect.begun and effect.may_repeat:
             await effect.find_recorded()
         if isinstance(error, KeyTaken):
             raise OutcomeUnknown("The same call is being made at this moment.") from None

@@ -88,17 +88,18 @@ class PackageBinding:
 
     def bound(self) -> Binder:
         if self._bound is None:
-            fault = self._bind()
-            if fault is not None:
-                raise refuse([fault])
-        assert self._bound is not None
+            made = self.bind()
+            if isinstance(made, Fault):
+                raise refuse([made])
+            self._bound = made
         return self._bound
 
     @property
     def loaded(self) -> bool:
         return is_loaded(self.package.space, "handlers")
 
-    def _bind(self) -> Fault | None:
+    def bind(self) -> Binder | Fault:
+        """Runs the package's `register`; gives what it bound, or what is wrong with it."""
         package = self.package
         binder = Binder(package)
         try:
@@ -114,5 +115,4 @@ class PackageBinding:
         if unbound:
             message = f"no handler is bound for {', '.join(unbound)}."
             return Fault(package.id, "handlers-unbound", message, "Bind each in register().")
-        self._bound = binder
-        return None
+        return binder

@@ -10,11 +10,11 @@ from typing import Any
 import structlog
 
 from app.catalog.check import examine
-from app.catalog.digest import canonical_digest
 from app.catalog.discover import SHIPPED
 from app.catalog.faults import refuse
 from app.catalog.package import Package
 from app.protocol.definitions import CapabilityDefinition, DomainDefinition, SkillDefinition, Snapshot
+from app.protocol.digests import digest
 from app.protocol.identity import Principal
 
 log = structlog.get_logger(__name__)
@@ -111,7 +111,7 @@ class Catalog:
             "skills": tuple(sorted(skills)),
             "preloaded": tuple(sorted(set(preloaded).intersection(domains))),
         }
-        return Snapshot(digest=canonical_digest(body), **body)
+        return Snapshot(digest=digest(body), **body)
 
     def _usable(self, enabled: Mapping[str, bool]) -> dict[str, str]:
         """Versions of packages that are on, and whose dependencies are on."""

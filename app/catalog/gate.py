@@ -156,6 +156,7 @@ class _Journey:
 
     async def _ask_user(self, definition: CapabilityDefinition) -> CallOutcome:
         """No text, page or flag of a client stands in for the user's own approval (C19)."""
+        await self._ask_host(definition)
         confirmation = await self._shared.confirmations.pend(self._invocation, definition)
         result = {"status": "awaiting_confirmation", "confirmation_id": confirmation}
         extra = {"confirmation_id": confirmation}
@@ -178,16 +179,21 @@ class _Journey:
         )
 
     async def _load(self, definition: CapabilityDefinition) -> CallOutcome:
-        invocation, catalog, effects = self._invocation, self._shared.catalog, self._shared.effects
+        invocation, catalog = self._invocation, self._shared.catalog
         params = read_arguments(loader_tools.LoadParams, invocation.arguments)
         assert isinstance(params, loader_tools.LoadParams)
-        async with effects.database.tenant_read(invocation.principal.user_id) as unit:
-            await effects.authority.check(unit, invocation, definition)
+        await self._ask_host(definition)
         snapshot = invocation.run.snapshot if invocation.run else catalog.snapshot(invocation.principal, {})
         if definition.id == loader_tools.LOAD_DOMAIN:
             return loader_tools.load_domain(catalog, snapshot, params.name)
         by_user = invocation.initiator == "user"
         return loader_tools.load_skill(catalog, snapshot, params.name, unlisted=by_user)
+
+    async def _ask_host(self, definition: CapabilityDefinition) -> None:
+        """For calls that reach no handler, where the question is asked in the handler's transaction."""
+        effects = self._shared.effects
+        async with effects.database.tenant_read(self._invocation.principal.user_id) as unit:
+            await effects.authority.check(unit, self._invocation, definition)
 
     # --- audit (H10) --------------------------------------------------------------------------
 

@@ -14,7 +14,6 @@ from app.catalog.discover import SHIPPED
 from app.catalog.faults import Fault
 from app.catalog.manifest import SERVICES
 from app.catalog.package import Package
-from app.errors import CapabilityInvalid
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +119,9 @@ def handlers_bind(package: Package) -> Iterator[Fault]:
     if not package.entries:
         return
     services = {name: _StandIn(name) for name in SERVICES}
-    try:
-        PackageBinding(package, services).bound()
-    except CapabilityInvalid as error:
-        yield Fault(package.id, "handlers-bind", error.message, "Correct handlers.py or the contract.")
+    bound = PackageBinding(package, services).bind()
+    if isinstance(bound, Fault):
+        yield bound
 
 
 def imports_stay_inside(package: Package) -> Iterator[Fault]:

@@ -9,6 +9,7 @@ and a test takes `package: PackageHarness`.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -153,10 +154,20 @@ async def open_harness(
 
 
 def harness_fixture(folder: Path) -> Callable[..., AsyncIterator[PackageHarness]]:
-    """A pytest fixture that gives a harness over one package, on a fresh SQLite database."""
+    """A pytest fixture that gives a harness over one package, on a fresh SQLite database.
+
+    The migrations run once; each test gets a copy of the file they made.
+    """
 
     @pytest.fixture(name="package")
-    async def package(tmp_path: Path) -> AsyncIterator[PackageHarness]:
+    async def package(
+        tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+    ) -> AsyncIterator[PackageHarness]:
+        template = tmp_path_factory.getbasetemp() / f"template-{folder.name}.db"
+        if not template.exists():
+            async with open_harness(folder, url=f"sqlite:///{template}"):
+                pass
+        shutil.copy(template, tmp_path / "deskmate.db")
         async with open_harness(folder, url=f"sqlite:///{tmp_path}/deskmate.db") as harness:
             yield harness
 

@@ -218,6 +218,20 @@ async def test_arguments_that_are_no_object_are_refused(lab: PackageHarness, me:
     assert code(outcome) == "INVALID_PARAMS"
 
 
+async def test_arguments_nested_without_end_are_refused(lab: PackageHarness, me: Principal) -> None:
+    deep: list[Any] = []
+    for _ in range(900):
+        deep = [deep]
+    assert code(await lab.call("lab::count", {"amount": deep}, by=me)) == "INVALID_PARAMS"
+    assert code(await lab.call("lab::nothing", {"amount": deep}, by=me)) == "TOOL_NOT_FOUND"
+
+
+async def test_the_host_is_asked_before_the_user_is(lab: PackageHarness, me: Principal) -> None:
+    lab.authority.disabled.add("lab")
+    assert code(await lab.ask("lab_wipe", {"amount": 1}, run=lab.run(me))) == "PACKAGE_DISABLED"
+    assert not lab.confirmations.pending
+
+
 async def test_every_call_is_audited_with_its_arguments_digest(lab: PackageHarness, me: Principal) -> None:
     await lab.ok("lab::count", {"amount": 1}, by=me)
     await lab.call("lab::nothing", {"amount": 1}, by=me)

@@ -49,7 +49,7 @@ HANDLER_FAULTS = {
     ),
     "bound twice": (
         "def register(bind, services):\n    bind.tool('say')(print)\n    bind.tool('say')(print)",
-        "`say` is bound twice",
+        "`notes::say` is bound twice",
     ),
 }
 

@@ -6,10 +6,10 @@ own clients see those that no app made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypedDict, cast
+from typing import Any, TypedDict
 
 from sqlalchemy import ColumnElement, Row, Select, and_, case, insert, literal, or_, select, tuple_, update
 
@@ -256,7 +256,7 @@ def _id_begins(part: str) -> ColumnElement[bool]:
 
 
 def _session(row: Row[*tuple[Any, ...]]) -> Session:
-    return Session(**cast("Mapping[str, Any]", row._asdict()))
+    return Session(*row)  # `_COLUMNS` follow the order of its fields
 
 
 def _check_version(version: int, expected: int | None) -> None:

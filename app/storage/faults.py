@@ -21,13 +21,14 @@ from app.errors import StorageUnavailable
 _PG_CLASSES = ("08", "53", "57P", "58")
 _PG_CODES = frozenset({"40001", "40P01", "25P03"})
 
-# Primary result codes of https://www.sqlite.org/rescode.html: BUSY, LOCKED, NOMEM, READONLY, IOERR,
-# CORRUPT, FULL, CANTOPEN, PROTOCOL, NOTADB.
-_SQLITE_CODES = frozenset({5, 6, 7, 8, 10, 11, 13, 14, 15, 26})
+# Primary result codes of https://www.sqlite.org/rescode.html: BUSY, LOCKED, NOMEM, IOERR, CORRUPT, FULL,
+# CANTOPEN, PROTOCOL, NOTADB. Not READONLY: that is what a read unit answers to a write, a fault of ours.
+_SQLITE_CODES = frozenset({5, 6, 7, 10, 11, 13, 14, 15, 26})
 
 DRIVER_ERRORS: tuple[type[Exception], ...] = (
     asyncpg.PostgresError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
     sqlite3.Error,
     OSError,
     asyncio.TimeoutError,
@@ -56,6 +57,8 @@ def _driver_says_unavailable(error: BaseException) -> bool:
         return "closed" in str(error)
     if isinstance(error, asyncpg.InterfaceError):
         return "closed" in str(error)
+    if isinstance(error, asyncpg.InternalClientError):
+        return True  # the server's last words came in while the connection was idle
     state: Any = getattr(error, "sqlstate", None)
     if isinstance(state, str):
         return state.startswith(_PG_CLASSES) or state in _PG_CODES

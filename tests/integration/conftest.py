@@ -10,7 +10,7 @@ import asyncio
 import os
 import secrets
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import Any, cast
 
 import asyncpg
 import pytest
@@ -22,7 +22,7 @@ SERVER = os.environ.get("DESKMATE_TEST_POSTGRES", "postgresql://postgres@127.0.0
 
 
 async def _on_server(statement: str) -> None:
-    connection: Any = await asyncpg.connect(f"{SERVER}/postgres", timeout=5)  # pyright: ignore[reportUnknownMemberType]
+    connection = await cast("Any", asyncpg).connect(f"{SERVER}/postgres", timeout=5)
     try:
         await connection.execute(statement)
     finally:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from alembic.operations import Operations
+from alembic.runtime.migration import MigrationContext
 from sqlalchemy import (
     Integer,
     String,
@@ -89,7 +90,7 @@ async def make_tables(database: Database) -> None:
             await unit.connection.run_sync(base.metadata.create_all)
 
         def walls(connection: Any) -> None:
-            run = SimpleNamespace(get_bind=lambda: connection, execute=lambda s: connection.execute(text(s)))
+            run = Operations(MigrationContext.configure(connection))
             for name in ("pkg_notes_entries", "pkg_notes_tags", "pkg_other_entries"):
                 protect(run, name)
             protect(run, "pkg_notes_rules", shared=True)

@@ -111,6 +111,11 @@ def document(results: Results, plan: Plan, kinds: list[Kind]) -> str:
     names: list[str] = list(kinds)
     sections = [INTRODUCTION, f"Machine: {machine()}.\n", table(results, names), "\nFrom block to block:\n"]
     sections.append(spreads(results, names))
+    sections += [
+        f"\nThe load generator took {share:.0%} of a core against {name}: it may have been the limit."
+        for name in ("proxy", *names)
+        if (share := results.median(name, "generator_share") or 0) > 0.8
+    ]
     if plan.faults:
         sections.append(f"\n{len(plan.faults)} runs FAILED, the first: {plan.faults[0]}")
     return "\n".join(sections) + "\n"

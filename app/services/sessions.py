@@ -59,10 +59,10 @@ class SessionPage:
 
 
 class SessionChanges(TypedDict, total=False):
-    """What may be changed; what is left out stays."""
+    """What may be changed; what is left out stays, and so does a title or archive flag of None."""
 
-    title: str
-    archived: bool
+    title: str | None
+    archived: bool | None
     model: str | None
 
 
@@ -198,15 +198,16 @@ class SessionService:
 
     def _values(self, changes: SessionChanges) -> dict[str, Any]:
         values: dict[str, Any] = {"version": sessions.c.version + 1}
-        if "title" in changes:
-            values["title"] = clean_title(changes["title"])
+        title, archived = changes.get("title"), changes.get("archived")
+        if title is not None:
+            values["title"] = clean_title(title)
             if not values["title"]:
                 raise InvalidParams("A title needs at least one visible character.")
             values["title_source"] = "user"
-        if "archived" in changes:
+        if archived is not None:
             now = literal(self._clock(), Instant)
             kept = case((sessions.c.archived_at.is_(None), now), else_=sessions.c.archived_at)
-            values["archived_at"] = kept if changes["archived"] else None
+            values["archived_at"] = kept if archived else None
         if "model" in changes:
             values["model"] = changes["model"]
         return values

@@ -224,8 +224,6 @@ def _as_json_text(arguments: Any) -> str:
 
 def _joined_name(held: str, name: str) -> str:
     """Names come once, repeated, in pieces, or growing; "" and null are absent (opencode#37783)."""
-    if not name or name == held:
-        return held
     return name if name.startswith(held) else held + name
 
 

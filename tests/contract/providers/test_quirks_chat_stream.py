@@ -39,6 +39,15 @@ def test_01_whole_calls_without_index_in_one_delta_are_separate(id: str | None) 
     assert calls(stream) == [("f", {"a": 1}), ("f", {"b": 2})]
 
 
+@pytest.mark.parametrize("id", [None, "same"])
+@pytest.mark.parametrize("arguments", [A, ""])
+def test_01_two_equal_calls_in_one_delta_are_two(id: str | None, arguments: str) -> None:
+    if id and not arguments:
+        return  # nothing tells these apart from one call whose id is repeated
+    got = read(tools(tool(arguments, id=id, name="f"), tool(arguments, id=id, name="f")) + END)
+    assert [(call.name, call.wire_id) for call in got.calls] == [("f", id), ("f", id)]
+
+
 def test_01_whole_calls_without_index_and_id_in_two_deltas_are_separate() -> None:
     assert calls(tools(tool(A, name="f")) + tools(tool(B, name="f")) + END) == [
         ("f", {"a": 1}),
@@ -89,8 +98,8 @@ def test_04_the_id_repeated_in_each_delta_is_one_call(index: int | None) -> None
 
 
 def test_04_another_id_and_name_on_the_same_index_is_another_call() -> None:
-    stream = tools(tool(A, index=0, id="c1", name="f")) + tools(tool(B, index=0, id="c2", name="f")) + END
-    assert calls(stream) == [("f", {"a": 1}), ("f", {"b": 2})]
+    got = read(tools(tool(A, index=0, id="c1", name="f")) + tools(tool(A, index=0, id="c2", name="f")) + END)
+    assert [(call.wire_id, call.arguments) for call in got.calls] == [("c1", {"a": 1}), ("c2", {"a": 1})]
 
 
 def test_04_a_fresh_id_for_each_fragment_is_still_one_call() -> None:
@@ -336,6 +345,11 @@ def test_the_same_reasoning_in_two_fields_counts_once() -> None:
         "reasoning_details": [{"type": "reasoning.text", "text": "why"}],
     }
     assert read(chunk(delta) + text("hi") + DONE).reasoning == "why"
+
+
+def test_reasoning_told_again_in_another_field_later_counts_once() -> None:
+    again = chunk({"reasoning_details": [{"type": "reasoning.text", "text": "why"}]})
+    assert read(chunk({"reasoning_content": "why"}) + again + text("hi") + DONE).reasoning == "why"
 
 
 def test_sealed_reasoning_is_kept_to_be_sent_back() -> None:

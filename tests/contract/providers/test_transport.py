@@ -8,16 +8,17 @@ import json
 import ssl
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 from typing import Any, cast
 
 import aiohttp
 import pytest
 
 from app.errors import ProviderError
-from app.protocol.conversation import Failed, ModelEvent, TextDelta
+from app.protocol.conversation import Failed, ModelEvent, TextDelta, ToolSpec
 from app.providers.openai_chat import Endpoint, OpenAIChatProvider
 from app.providers.transport import HttpTransport, fault_of_exception
-from tests.contract.providers.chunks import DONE, chunk, request, text
+from tests.contract.providers.chunks import DONE, MODEL, chunk, request, text, tool, tools
 from tests.contract.providers.outcome import Outcome, outcome
 from tests.contract.providers.servers import LAST_CHUNK, SSE_HEAD, http_chunk, plain, serve, stream_of
 
@@ -110,6 +111,36 @@ async def test_done_is_handed_out_though_the_server_leaves_the_body_open() -> No
     async with serve(stream_of(text("hi"), DONE, end=False)) as server, provider_at(server.url) as provider:
         async with asyncio.timeout(2):
             assert (await run(provider)).stop == "end"
+
+
+async def test_names_and_arguments_come_back_as_the_tool_knows_them() -> None:
+    """Quirk rows 22 and 23, there and back."""
+    schema = {
+        "type": "object",
+        "properties": {"q": {"type": "string"}, "n": {"type": "integer"}},
+        "required": ["q"],
+    }
+    model = replace(MODEL, profile={"strict_tools": True})
+    made = request(tools=[ToolSpec("web::search", "", schema)], model=model)
+    entry = tool('{"q": "x", "n": null}', index=0, id="c1", name="web__search")
+    async with serve(stream_of(tools(entry), DONE)) as server, provider_at(server.url) as provider:
+        got = outcome([batch async for batch in provider.stream(made)])
+    assert (
+        json.loads(server.requests[0].partition(b"\r\n\r\n")[2])["tools"][0]["function"]["name"]
+        == "web__search"
+    )
+    assert [(call.name, call.arguments) for call in got.calls] == [("web::search", {"q": "x"})]
+    assert [fragment.name for fragment in got.fragments] == ["web::search"]
+
+
+async def test_18_the_model_s_profile_decides_on_think_tags() -> None:
+    made = request(model=replace(MODEL, profile={"think_tags": "tagged"}))
+    async with (
+        serve(stream_of(text("<think>why</think>hi"), DONE)) as server,
+        provider_at(server.url) as provider,
+    ):
+        got = outcome([batch async for batch in provider.stream(made)])
+    assert (got.text, got.reasoning) == ("hi", "why")
 
 
 # --- refusals ---------------------------------------------------------------------------------

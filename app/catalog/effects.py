@@ -110,6 +110,11 @@ class Effect:
         return self._context is not None
 
     @property
+    def open(self) -> bool:
+        """Whether its transaction is under way."""
+        return self._unit is not None
+
+    @property
     def may_repeat(self) -> bool:
         """Whether anybody could know this key from an earlier try."""
         return not self._key.startswith("once:")
@@ -142,20 +147,20 @@ class Effect:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        unit, self._unit = self._unit, None
+        assert unit is not None
         if error is not None:
             await self._context.__aexit__(kind, error, trace)
             return
         try:
-            await self._complete()
+            await self._complete(unit)
         except BaseException as fault:
             await self._context.__aexit__(type(fault), fault, fault.__traceback__)
             raise
         await self._context.__aexit__(None, None, None)
         self._parts.crash("after_effect_commit")
 
-    async def _complete(self) -> None:
-        unit = self._unit
-        assert unit is not None
+    async def _complete(self, unit: Unit) -> None:
         if self.recorded is None:
             raise HandlerFault("the effect ended without tx.record")
         await unit.flush()

@@ -23,10 +23,11 @@ from app.catalog.catalog import Catalog
 from app.catalog.digest import arguments_digest
 from app.catalog.effects import EffectParts
 from app.catalog.invoke import BoundEntry, run_entry
+from app.catalog.nested import NestedCall
 from app.catalog.package import Entry
 from app.catalog.visible import Visible
 from app.catalog.walls import refusal, unknown_entry
-from app.errors import DeskmateError, RunFatal, ToolError
+from app.errors import DeskmateError, RunFatal, ToolError, ToolExecutionError
 from app.protocol import crash
 from app.protocol.conversation import ToolSpec
 from app.protocol.definitions import CapabilityDefinition
@@ -103,7 +104,10 @@ class Gate:
     # --- one call -----------------------------------------------------------------------------
 
     async def call(self, invocation: Invocation) -> CallOutcome:
-        journey = _Journey(self._shared, invocation, self.find(invocation.name))
+        return await self._call(invocation, nested=False)
+
+    async def _call(self, invocation: Invocation, *, nested: bool = True) -> CallOutcome:
+        journey = _Journey(self._shared, invocation, self.find(invocation.name), self._call, nested=nested)
         try:
             outcome = await journey.travel()
         except (RunFatal, asyncio.CancelledError) as end:
@@ -118,8 +122,16 @@ class _Journey:
     """One call from name to outcome."""
 
     def __init__(
-        self, shared: _Shared, invocation: Invocation, definition: CapabilityDefinition | None
+        self,
+        shared: _Shared,
+        invocation: Invocation,
+        definition: CapabilityDefinition | None,
+        call_nested: NestedCall,
+        *,
+        nested: bool,
     ) -> None:
+        self._call_nested = call_nested
+        self._nested = nested
         self._shared = shared
         self._invocation = invocation
         self._definition = definition
@@ -135,6 +147,9 @@ class _Journey:
             raise
         except DeskmateError as error:
             return _failed(error)
+        except Exception:
+            log.exception("a call failed outside its handler", call_id=self._invocation.call_id)
+            return _failed(ToolExecutionError("The call failed because of a fault in the service."))
 
     async def _travel(self) -> CallOutcome:
         invocation, definition, catalog = self._invocation, self._definition, self._shared.catalog
@@ -143,12 +158,12 @@ class _Journey:
             raise unknown_entry(catalog, invocation)
         if definition.package == loader_tools.PACKAGE:
             return await self._load(definition)
-        refused = refusal(catalog, invocation, definition)
+        refused = refusal(catalog, invocation, definition, nested=self._nested)
         if refused is not None:
             self._denied = True
             raise refused
         binding = self._shared.bindings[definition.package]
-        bound = BoundEntry(definition, binding.package.entries[definition.id], binding)
+        bound = BoundEntry(definition, binding.package.entries[definition.id], binding, self._call_nested)
         params = read_arguments(bound.entry.params, invocation.arguments)
         if definition.destructive and not invocation.confirmed:
             return await self._ask_user(definition)

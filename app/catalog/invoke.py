@@ -19,6 +19,7 @@ from pydantic import BaseModel
 
 from app.catalog.bind import PackageBinding
 from app.catalog.effects import Effect, EffectAudit, EffectParts, KeyTaken, Replayed
+from app.catalog.nested import NestedCall, NestedCalls
 from app.catalog.package import Entry
 from app.catalog.results import HandlerFault, pack_result
 from app.errors import DeskmateError, OutcomeUnknown, RunFatal, StartupError, ToolExecutionError, ToolTimeout
@@ -40,6 +41,8 @@ class BoundEntry:
     definition: CapabilityDefinition
     entry: Entry
     binding: PackageBinding
+    nested: NestedCall
+    """The way back into the gate, for handlers that call other entries."""
 
 
 @dataclass(slots=True)
@@ -61,6 +64,7 @@ class HandlerCall:
         self._definition = bound.definition
         self._schema = bound.binding.package.schema
         self._effect = effect
+        self._nested = NestedCalls(bound.nested, invocation, bound.binding.package.manifest.permissions)
         self.checked = False
         """Whether the Host was asked within one of this call's transactions."""
         self.now: datetime = parts.clock()
@@ -107,6 +111,11 @@ class HandlerCall:
     def effect(self) -> AbstractAsyncContextManager[EffectTx]:
         effect: Any = self._effect  # its face is generic in other words than the sdk's Protocol
         return effect
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        if self._effect.open:
+            raise HandlerFault("call other entries before or after the effect: one transaction at a time")
+        return await self._nested.make(name, arguments)
 
     @asynccontextmanager
     async def _read(self) -> AsyncGenerator[ReadTx]:

@@ -16,11 +16,14 @@ _QUOTED = 64
 
 
 def refusal(
-    catalog: Catalog, invocation: Invocation, definition: CapabilityDefinition
+    catalog: Catalog, invocation: Invocation, definition: CapabilityDefinition, *, nested: bool
 ) -> DeskmateError | None:
-    """Why this caller may not make this call; None if it may."""
+    """Why this caller may not make this call; None if it may.
+
+    `nested`: a handler makes it within another call, so the model need not have loaded its domain.
+    """
     if invocation.initiator == "model":
-        return _refuse_model(catalog, invocation, definition) or _refuse_scope(invocation, definition)
+        return _refuse_model(catalog, invocation, definition, nested) or _refuse_scope(invocation, definition)
     return _refuse_scope(invocation, definition)
 
 
@@ -33,14 +36,14 @@ def unknown_entry(catalog: Catalog, invocation: Invocation) -> ToolNotFound:
 
 
 def _refuse_model(
-    catalog: Catalog, invocation: Invocation, definition: CapabilityDefinition
+    catalog: Catalog, invocation: Invocation, definition: CapabilityDefinition, nested: bool
 ) -> DeskmateError | None:
     if not open_to_model(definition):
         return ToolForbidden(f"Only the user can use {definition.id}. Tell them how, if it helps.")
     run = invocation.run
     if run is None or definition.id not in run.snapshot.tools:
         return unknown_entry(catalog, invocation)
-    if definition.domain not in loaded_domains(run):
+    if not nested and definition.domain not in loaded_domains(run):
         return ToolNotLoaded(
             f'Load the domain first: call catalog_load_domain with name "{definition.domain}", then call this again.'
         )

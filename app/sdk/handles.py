@@ -105,6 +105,15 @@ class Call(Protocol):
         """Whether the user asked for the end of the run; long work may look and stop early."""
         ...
 
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        """Calls an entry of a package this one depends on, and returns its result (C16).
+
+        The manifest names it in permissions, as `call:namespace::tool`. It runs under the same initiator
+        and its own effect; not possible while this call's effect is open. Raises ToolError as the inner
+        call failed.
+        """
+        ...
+
     def read(self) -> AbstractAsyncContextManager[ReadTx]:
         """A read-only unit of work. Do not hold it while waiting for anything but the database."""
         ...

@@ -44,16 +44,18 @@ CONTRACT = Contract(
     domains=(
         Domain("lab", "Lab", "Counting. Load it to count."),
         Domain("annex", "Annex", "Reading only."),
+        Domain("detour", "Detour", "Calling others."),
     ),
     tools=(
         _tool("count"),
         _tool("wipe", effect="delete", destructive=True),
         _tool("clear", effect="delete", policy="user_only"),
-        _tool("slow", timeout=timedelta(milliseconds=80), params=Mode),
+        _tool("slow", timeout=timedelta(milliseconds=500), params=Mode),
         _tool("broken", params=Mode),
         _tool("big", params=Size, result=Text, effect="read", domain="annex"),
         _tool("total", params=NoParams, effect="read", domain="annex"),
         _tool("misread", params=Mode, effect="read", domain="annex"),
+        _tool("relay", params=Mode, effect="read", domain="detour"),
         _tool("send", params=Mode, effect="external"),
     ),
     commands=(

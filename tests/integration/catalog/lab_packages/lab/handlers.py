@@ -120,6 +120,18 @@ def register(bind: Bind, services: Services) -> None:
                 return {"sum": 1}
         return None
 
+    @bind.tool("relay")
+    async def relay(call: Call, params: Mode) -> Any:
+        match params.mode:
+            case "for ever":
+                return await call.call("lab::relay", {"mode": "for ever"})
+            case "undeclared":
+                return await call.call("lab::total", {})
+            case "bad arguments":
+                return await call.call("lab::count", {"amount": 0})
+            case name:
+                return await call.call(f"lab::{name}", {"amount": 4})
+
     @bind.tool("send")
     async def send(call: Call, params: Mode) -> Any:
         if params.mode == "refused":

@@ -125,7 +125,17 @@ async def test_crash_points_are_passed_in_order(lab: PackageHarness, me: Princip
 
 
 @pytest.mark.parametrize(
-    "mode", ["raises", "own timeout", "no effect", "not recorded", "records twice", "wrong result", "nothing"]
+    "mode",
+    [
+        "raises",
+        "own timeout",
+        "no effect",
+        "not recorded",
+        "records twice",
+        "wrong result",
+        "calls inside",
+        "nothing",
+    ],
 )
 async def test_a_broken_handler_leaves_nothing_and_tells_nothing(
     lab: PackageHarness, me: Principal, mode: str

@@ -87,6 +87,10 @@ def register(bind: Bind, services: Services) -> None:
                 async with call.effect() as tx:
                     await _count(tx, 1)
                     raise ToolFailed("Changed my mind.")
+            case "calls inside":
+                async with call.effect() as tx:
+                    await _count(tx, 1)
+                    return await call.call("lab::count", {"amount": 1})
             case "raises after":
                 async with call.effect() as tx:
                     tx.record(await _count(tx, 1))

@@ -66,6 +66,7 @@ async def list_items(
 @router.get(
     "/feed",
     responses={**problems(401, 403, 404, 405), **_lines("One hint a line that something new is there.")},
+    status_code=200,
     response_class=NdjsonResponse,
 )
 async def follow_session(
@@ -78,6 +79,7 @@ async def follow_session(
 @router.get(
     "/export",
     responses={**problems(401, 403, 404, 405), **_lines("The session, then every item, one a line.")},
+    status_code=200,
     response_class=NdjsonResponse,
 )
 async def export_session(

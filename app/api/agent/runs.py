@@ -94,6 +94,7 @@ _PREFER = {
         200: _LINES,
         202: {"model": RunAccepted, "description": "Only with `Prefer: respond-async`."},
     },
+    status_code=200,
     response_class=NdjsonResponse,
     openapi_extra={**request_body(RunCreate), "parameters": [_IDEMPOTENCY_KEY, _PREFER]},
 )
@@ -150,6 +151,7 @@ async def read_run(
 @router.get(
     "/runs/{run_id}/events",
     responses={**problems(401, 403, 404, 405, 410, 422), 200: _LINES},
+    status_code=200,
     response_class=NdjsonResponse,
 )
 async def follow_run(

@@ -27,7 +27,7 @@ class SessionCreate(Payload):
 class SessionUpdate(Payload):
     """Only what is to change; the defaults are never used."""
 
-    title: str = Field(default="", min_length=1, max_length=200)
+    title: str = Field(default="", max_length=200, description="At least one visible character.")
     archived: bool = False
     model: str | None = Field(default=None, max_length=128, description="null: the default model.")
 

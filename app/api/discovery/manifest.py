@@ -99,9 +99,9 @@ class ManifestCache:
         return self._manifest
 
 
-@router.api_route(
+@router.head("/api/v1/manifest.json", include_in_schema=False)
+@router.get(
     "/api/v1/manifest.json",
-    methods=["GET", "HEAD"],
     responses={
         200: {
             "description": "The manifest.",

@@ -36,8 +36,9 @@ LEFT JOIN package_switches w ON w.owner_id = u.id AND w.package = :package
 LEFT JOIN package_states s ON s.package = :package
 WHERE u.id = :owner
 """
+_LOCKING_RUN = text(_RUN.format(true="true") + " FOR KEY SHARE OF r")
 _STATEMENTS = {
-    ("postgresql", True): text(_RUN.format(true="true") + " FOR KEY SHARE OF r"),
+    ("postgresql", True): text(_RUN.format(true="true")),
     ("postgresql", False): text(_NO_RUN.format(true="true")),
     ("sqlite", True): text(_RUN.format(true="1")),
     ("sqlite", False): text(_NO_RUN.format(true="1")),
@@ -52,6 +53,8 @@ class HostAuthority:
         unit: Unit = tx
         principal, run = invocation.principal, invocation.run
         statement = _STATEMENTS[unit.dialect, run is not None]
+        if run is not None and unit.mode == "write" and unit.dialect == "postgresql":
+            statement = _LOCKING_RUN
         values = {
             "owner": principal.user_id,
             "token": principal.token_id or "",

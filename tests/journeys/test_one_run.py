@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import orjson
 
-from tests.support.client import AgentClient, answer_text
+from tests.support.client import answer_text
 from tests.support.processes import Installation
 from tests.support.replies import Say, Reply, call, say
 from tests.support.stub_model import StubModel
@@ -28,7 +29,10 @@ async def test_a_mistake_is_filed_and_every_reader_sees_the_same(
         call("mistakes_add", MISTAKE),
         Reply(steps=(Say(deltas=tuple(words), gap_ms=10),)),
     )
-    async with installation.serve() as server, await installation.new_client(server, "ada@example.org") as ada:
+    async with (
+        installation.serve() as server,
+        await installation.new_client(server, "ada@example.org") as ada,
+    ):
         me = await ada.json("GET", "/me")
         assert me["email"] == "ada@example.org"
         session = await ada.create_session()
@@ -102,7 +106,10 @@ async def test_a_user_only_entry_is_refused_when_the_model_calls_it_all_the_same
         call("mistakes_remove", '{"id": "anything"}'),
         say("I may not."),
     )
-    async with installation.serve() as server, await installation.new_client(server, "c@example.org") as client:
+    async with (
+        installation.serve() as server,
+        await installation.new_client(server, "c@example.org") as client,
+    ):
         session = await client.create_session()
         events = await client.ask(session, "remove it")
     refused = [e for e in events if e["type"] == "activity" and e["status"] == "failed"]
@@ -112,17 +119,24 @@ async def test_a_user_only_entry_is_refused_when_the_model_calls_it_all_the_same
 async def test_the_same_capability_answers_the_same_to_model_and_api(
     installation: Installation, stub: StubModel
 ) -> None:
-    stub.add(call("catalog_load_domain", '{"name": "demo"}'), call("demo_hello"), say("Hi."))
-    async with installation.serve() as server, await installation.new_client(server, "d@example.org") as client:
+    stub.add(
+        call("catalog_load_domain", '{"name": "mistakes"}'), call("mistakes_search", "{}"), say("There.")
+    )
+    async with (
+        installation.serve() as server,
+        await installation.new_client(server, "d@example.org") as client,
+    ):
+        added = await client.invoke("mistakes::add", json.loads(MISTAKE))
+        assert added.status_code == 200, added.text
         session = await client.create_session()
-        events = await client.ask(session, "say hello")
-        by_model = next(
+        events = await client.ask(session, "what did I get wrong?")
+        by_model = [
             e["detail"]["result"]
             for e in events
-            if e["type"] == "activity" and e["name"] == "demo::hello" and e["status"] == "succeeded"
-        )
-        by_api = (await client.invoke("demo::hello", {})).json()["result"]
-    assert by_model == by_api
+            if e["type"] == "activity" and e["name"] == "mistakes::search" and e["status"] == "succeeded"
+        ]
+        by_api = (await client.invoke("mistakes::search", {})).json()["result"]
+    assert by_model == [by_api]
 
 
 async def test_reload_during_a_stream_shows_each_word_once(
@@ -131,7 +145,10 @@ async def test_reload_during_a_stream_shows_each_word_once(
     """O1: 400 numbered words, the client gone at 150; history and re-attaching give 1..400 once."""
     words = tuple(f"<{n}>" for n in range(1, 401))
     stub.add(Reply(steps=(Say(deltas=words, gap_ms=3),)))
-    async with installation.serve() as server, await installation.new_client(server, "e@example.org") as client:
+    async with (
+        installation.serve() as server,
+        await installation.new_client(server, "e@example.org") as client,
+    ):
         session = await client.create_session(title="Numbers")
         async with client.run(session, "count") as stream:
             run_id = stream.run_id
@@ -151,7 +168,10 @@ async def test_a_reader_that_slept_through_the_end_gets_the_tail_and_one_done_at
 ) -> None:
     """O2."""
     stub.add(Reply(steps=(Say(deltas=("a ", "b ", "c "), gap_ms=80),)))
-    async with installation.serve() as server, await installation.new_client(server, "f@example.org") as client:
+    async with (
+        installation.serve() as server,
+        await installation.new_client(server, "f@example.org") as client,
+    ):
         session = await client.create_session()
         async with client.run(session, "go") as stream:
             run_id = stream.run_id
@@ -171,7 +191,10 @@ async def test_leaving_before_the_first_token_loses_nothing(
 ) -> None:
     """O3 and the first half of O4: the run belongs to nobody's connection."""
     stub.add(Reply(steps=(Say(deltas=("the answer",)),), wait_before_headers=0.3))
-    async with installation.serve() as server, await installation.new_client(server, "g@example.org") as client:
+    async with (
+        installation.serve() as server,
+        await installation.new_client(server, "g@example.org") as client,
+    ):
         session = await client.create_session()
         async with client.run(session, "q") as stream:
             run_id = stream.run_id
@@ -185,7 +208,10 @@ async def test_two_starts_at_once_give_one_run_and_one_busy(
     installation: Installation, stub: StubModel
 ) -> None:
     stub.add(Reply(steps=(Say(deltas=("x",) * 20, gap_ms=30),)))
-    async with installation.serve() as server, await installation.new_client(server, "h@example.org") as client:
+    async with (
+        installation.serve() as server,
+        await installation.new_client(server, "h@example.org") as client,
+    ):
         session = await client.create_session()
         body = {"input": [{"type": "text", "text": "go"}]}
         answers = await asyncio.gather(
@@ -203,7 +229,10 @@ async def test_the_same_key_gives_the_same_run_from_its_first_line(
     installation: Installation, stub: StubModel
 ) -> None:
     stub.add(say("once"))
-    async with installation.serve() as server, await installation.new_client(server, "i@example.org") as client:
+    async with (
+        installation.serve() as server,
+        await installation.new_client(server, "i@example.org") as client,
+    ):
         session = await client.create_session()
         key = {"idempotency-key": "turn-1"}
         async with client.run(session, "hi", headers=key) as stream:
@@ -219,9 +248,7 @@ async def test_the_same_key_gives_the_same_run_from_its_first_line(
     assert len(stub.requests) == 1
 
 
-async def test_sessions_and_users_do_not_see_each_other(
-    installation: Installation, stub: StubModel
-) -> None:
+async def test_sessions_and_users_do_not_see_each_other(installation: Installation, stub: StubModel) -> None:
     async with installation.serve() as server:
         a = await installation.new_client(server, "a1@example.org")
         b = await installation.new_client(server, "b1@example.org")
@@ -235,13 +262,7 @@ async def test_sessions_and_users_do_not_see_each_other(
             assert (await b.json("GET", "/sessions"))["sessions"] == []
 
 
-async def _ready(client: AgentClient) -> bool:
-    return (await client.http.get("/readyz")).status_code == 200
-
-
-async def test_keep_alive_lines_hold_an_idle_proxy_open(
-    installation: Installation, stub: StubModel
-) -> None:
+async def test_keep_alive_lines_hold_an_idle_proxy_open(installation: Installation, stub: StubModel) -> None:
     """O13: silence longer than a proxy's patience; blank lines come and the stream is whole."""
     stub.add(Reply(steps=(Say(deltas=("late",)),), wait_before_headers=2.5))
     extra = {"DESKMATE_KEEPALIVE_SECONDS": "0.5"}

@@ -13,8 +13,12 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
+from app.catalog.catalog import load_catalog
+from app.host.identity.service import IdentityService
+from app.storage.database import Database as Store
 from tests.support.client import AgentClient
 from tests.support.databases import Database
 from tests.support.server_process import ROOT, ProcessFailed, ServerProcess, clean_environment, free_port
@@ -166,7 +170,20 @@ class Installation:
         finally:
             await asyncio.to_thread(worker.close)
 
+    async def issue_token(self, email: str, *scopes: str) -> str:
+        """A new user and a token of theirs, made by the service itself: the commands are slow to start."""
+        database = Store.open(self.database.url)
+        identity = IdentityService(
+            database=database, clock=lambda: datetime.now(UTC), package_scopes=load_catalog().scopes
+        )
+        try:
+            await identity.add_user(email)
+            token, _ = await identity.create_token(email, scopes or ("*",))
+        finally:
+            await identity.aclose()
+            await database.aclose()
+        return token
+
     async def new_client(self, server: ServerProcess, email: str, *scopes: str) -> AgentClient:
         """A new user with a token; the caller closes the client."""
-        await self.add_user(email)
-        return AgentClient(server.base_url, await self.create_token(email, *scopes))
+        return AgentClient(server.base_url, await self.issue_token(email, *scopes))

@@ -174,9 +174,7 @@ async def test_nothing_follows_a_terminal_run(database: Database, writer: GroupW
     assert [orjson.loads(x)["type"] for x in await stored_lines(database, start.run_id)] == ["done"]
 
 
-async def test_a_session_takes_one_run_at_a_time(
-    database: Database, writer: GroupWriter, owner: str
-) -> None:
+async def test_a_session_takes_one_run_at_a_time(database: Database, writer: GroupWriter, owner: str) -> None:
     session = await new_session(database, owner)
     starts = [run_start(owner, session) for _ in range(5)]
     answers = await asyncio.gather(*(writer.start(s) for s in starts))
@@ -203,9 +201,7 @@ async def test_a_foreign_session_takes_no_run(database: Database, writer: GroupW
 async def test_the_users_limit_holds_also_within_one_group(
     database: Database, writer: GroupWriter, owner: str
 ) -> None:
-    starts = [
-        run_start(owner, await new_session(database, owner), max_live_runs=3) for _ in range(6)
-    ]
+    starts = [run_start(owner, await new_session(database, owner), max_live_runs=3) for _ in range(6)]
     answers = await asyncio.gather(*(writer.start(s) for s in starts))
     assert sum(a is not None for a in answers) == 3
 

@@ -153,9 +153,7 @@ async def test_the_next_process_of_a_data_folder_does_not_wait_for_the_old_lease
 
 async def test_two_sweepers_end_a_run_once(database: Database, writer: GroupWriter) -> None:
     start = await _begin(database, writer, "prc_dead")
-    ended = await asyncio.gather(
-        *(end_run(database, start.run_id, process_id=f"prc_{n}") for n in range(4))
-    )
+    ended = await asyncio.gather(*(end_run(database, start.run_id, process_id=f"prc_{n}") for n in range(4)))
     assert sorted(ended) == [False, False, False, True]
     types = [orjson.loads(x)["type"] for x in await stored_lines(database, start.run_id)]
     assert types == ["error", "done"]
@@ -197,6 +195,12 @@ async def _check(database: Database, call: Invocation) -> None:
 
 async def test_a_call_of_a_live_run_may_happen(database: Database, writer: GroupWriter) -> None:
     await _check(database, _call(await _begin(database, writer, "prc_x")))
+
+
+async def test_a_call_that_only_reads_may_happen(database: Database, writer: GroupWriter) -> None:
+    call = _call(await _begin(database, writer, "prc_x"))
+    async with database.tenant_read(call.principal.user_id) as unit:
+        await HostAuthority().check(unit, call, ADD)
 
 
 async def test_a_call_under_an_old_fence_may_not(database: Database, writer: GroupWriter) -> None:
@@ -288,5 +292,3 @@ async def test_a_take_over_waits_for_an_effect_under_way(database: Database, wri
     go_on.set()
     await task
     assert await takeover is True
-
-

@@ -372,10 +372,31 @@ def test_a_signature_beside_a_call_is_kept_to_be_sent_back() -> None:
     assert got.opaque.data == {"call_extras": {"c1": {"google": {"thought_signature": "S"}}}}
 
 
-def test_an_empty_legacy_function_call_is_no_call() -> None:
-    assert (
-        calls(chunk({"content": "hi", "function_call": {"name": "", "arguments": ""}}, "stop") + DONE) == []
+@pytest.mark.parametrize("arguments", ["", None, {}])
+def test_an_empty_legacy_function_call_is_no_call(arguments: object) -> None:
+    delta = {"content": "hi", "function_call": {"name": "", "arguments": arguments}}
+    assert calls(chunk(delta, "stop") + DONE) == []
+
+
+def test_a_legacy_function_call_is_a_call_unless_real_ones_stand_beside_it() -> None:
+    old = {"function_call": {"name": "f", "arguments": A}}
+    assert calls(chunk(old, "function_call") + DONE) == [("f", {"a": 1})]
+    assert calls(chunk({**old, "tool_calls": [tool(B, index=0, id="c1", name="g")]}) + END) == [
+        ("g", {"b": 2})
+    ]
+
+
+@pytest.mark.parametrize("place", ["x_groq", "choice"])
+def test_16_usage_is_found_where_some_servers_hide_it(place: str) -> None:
+    usage = {"usage": {"prompt_tokens": 3, "completion_tokens": 4}}
+    hidden = (
+        {"choices": [{"delta": {}, "finish_reason": "stop", **usage}]}
+        if place == "choice"
+        else {"x_groq": usage}
     )
+    got = read(text("hi") + event(hidden) + DONE)
+    assert got.usage is not None
+    assert (got.usage.input, got.usage.output) == (3, 4)
 
 
 def test_a_json_body_is_read_though_a_stream_was_asked_for() -> None:

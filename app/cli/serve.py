@@ -90,6 +90,7 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
 
 def _listen(host: str, port: int) -> socket.socket:
     """A listening socket, bound before anything slow is done, so that a taken port is told at once."""
+    listener: socket.socket | None = None
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listener = socket.socket(family, socket.SOCK_STREAM)
@@ -97,6 +98,8 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.bind((host, port))
         listener.listen(2048)
     except OSError as error:
+        if listener is not None:
+            listener.close()
         raise SettingsInvalid(
             f"Cannot listen on {host} port {port}: {error.strerror or error}. Choose another with --port."
         ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -28,7 +29,7 @@ class Database:
     """Opened once a process by the factory; nothing is connected before the first unit."""
 
     def __init__(
-        self, url: URL, *, dialect: DialectName, reads: AsyncEngine, writes: AsyncEngine, retries: int
+        self, url: URL, *, dialect: DialectName, reads: AsyncEngine, writes: AsyncEngine, pool_size: int
     ) -> None:
         self.url = url
         self.dialect: DialectName = dialect
@@ -36,8 +37,9 @@ class Database:
         self._reads = reads
         self._writes = writes
         self._own: AsyncEngine | None = None
+        self._slots = asyncio.Semaphore(pool_size)
         # one try for each connection that may have gone stale in the pool, and a fresh one
-        self._retries = retries
+        self._retries = 0 if dialect == "sqlite" else pool_size + 1
 
     @classmethod
     def open(cls, url: str, *, pool_size: int = 5) -> Database:
@@ -45,14 +47,14 @@ class Database:
         dialect, parsed = parse_url(url)
         if dialect == "postgresql":
             engine = postgresql_engine(parsed, pool_size=pool_size)
-            return cls(parsed, dialect=dialect, reads=engine, writes=engine, retries=pool_size + 1)
+            return cls(parsed, dialect=dialect, reads=engine, writes=engine, pool_size=pool_size)
         make_folder(parsed)
         return cls(
             parsed,
             dialect=dialect,
             reads=sqlite_engine(parsed, pool_size=pool_size, writes=False),
             writes=sqlite_engine(parsed, pool_size=1, writes=True),
-            retries=0,
+            pool_size=pool_size,
         )
 
     def tenant_read(self, owner_id: str) -> UnitContext:
@@ -81,6 +83,8 @@ class Database:
             owner_id=owner_id,
             mode=mode,
             lock=self.write_lock if writes and self.dialect == "sqlite" else None,
+            # SQLite's writers queue for the lock alone: they have one connection
+            slots=None if writes and self.dialect == "sqlite" else self._slots,
             urgent=urgent,
             retries=self._retries,
         )

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
-async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
+async def to_the_end(
+    work: Coroutine[Any, Any, T], *, undo: Callable[[T], Coroutine[Any, Any, None]] | None = None
+) -> T:
     """Runs `work` to its end even if the caller is cancelled meanwhile; the cancel is raised afterwards.
 
     `asyncio.shield` alone would let the caller go on (and release locks) while the work still runs.
+
+    Args:
+        work: what must not stop half way.
+        undo: gives back what `work` returned when a cancelled caller will never see it.
     """
     task = asyncio.ensure_future(work)
     try:
@@ -23,6 +29,7 @@ async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
                 await asyncio.wait([task])
             except asyncio.CancelledError:
                 continue
-        if not task.cancelled():
-            task.exception()  # taken, so that asyncio does not report it: the cancel is what the caller sees
+        # the exception is taken, so that asyncio does not report it: the cancel is what the caller sees
+        if not task.cancelled() and task.exception() is None and undo is not None:
+            await to_the_end(undo(task.result()))
         raise

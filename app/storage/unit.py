@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Callable
 from types import TracebackType
@@ -18,6 +19,9 @@ from app.storage.write_lock import WriteLock
 
 TENANT_ROLE = "deskmate_tenant"
 """The PostgreSQL role of tenant units: no login, no way around row policies (made by the migration)."""
+
+SLOT_SECONDS = 30
+"""How long a unit waits for a free connection."""
 
 UnitMode = Literal["read", "write"]
 
@@ -98,6 +102,7 @@ class UnitContext:
         "_owner_id",
         "_raw",
         "_retries",
+        "_slots",
         "_unit",
         "_urgent",
     )
@@ -110,6 +115,7 @@ class UnitContext:
         owner_id: str | None,
         mode: UnitMode,
         lock: WriteLock | None,
+        slots: asyncio.Semaphore | None,
         urgent: bool,
         retries: int,
     ) -> None:
@@ -118,6 +124,7 @@ class UnitContext:
         self._owner_id = owner_id
         self._mode: UnitMode = mode
         self._lock = lock
+        self._slots = slots
         self._urgent = urgent
         self._retries = retries
         self._begin = begin_statement(dialect, owner_id, mode)
@@ -125,13 +132,11 @@ class UnitContext:
         self._raw: Any = None
 
     async def __aenter__(self) -> Unit:
-        if self._lock is not None:
-            await self._lock.acquire(urgent=self._urgent)
+        await self._queue()
         try:
             connection = await self._open()
         except BaseException:
-            if self._lock is not None:
-                self._lock.release()
+            self._leave()
             raise
         self._unit = Unit(connection, dialect=self._dialect, owner_id=self._owner_id, mode=self._mode)
         return self._unit
@@ -162,10 +167,34 @@ class UnitContext:
                 raise unavailable(fault) from fault
             raise
         finally:
-            if self._lock is not None:
-                self._lock.release()
+            self._leave()
         if error is not None and is_unavailable(error):
             raise unavailable(error) from error
+
+    async def _queue(self) -> None:
+        """Waits for its turn. Here, and not in the pool, so that what follows never waits for others and
+        may be run to its end when the caller is cancelled."""
+        if self._lock is not None:
+            await self._lock.acquire(urgent=self._urgent)
+        if self._slots is None:
+            return
+        if not self._slots.locked():
+            await self._slots.acquire()
+            return
+        try:
+            async with asyncio.timeout(SLOT_SECONDS):
+                await self._slots.acquire()
+        except TimeoutError as error:
+            raise StorageUnavailable("All connections to the database are busy. Try again soon.") from error
+
+    def _leave(self) -> None:
+        if self._slots is not None:
+            self._slots.release()
+        if self._lock is not None:
+            self._lock.release()
+
+    async def _connect(self) -> AsyncConnection:
+        return await self._engine.connect()
 
     async def _open(self) -> AsyncConnection:
         """A connection with its transaction begun.
@@ -176,7 +205,8 @@ class UnitContext:
         """
         for left in range(self._retries, -1, -1):
             try:
-                connection = await self._engine.connect()
+                # a cancel while a driver opens a connection would leave it open without an owner
+                connection = await to_the_end(self._connect(), undo=_give_back)
             except Exception as error:
                 if is_unavailable(error):
                     raise unavailable(error) from error
@@ -259,6 +289,10 @@ def begin_statement(dialect: DialectName, owner_id: str | None, mode: UnitMode) 
     # at its default. The owner is set before the role, which has no more rights than it needs.
     owner = owner_id.replace("'", "''")
     return f"{begin}; SELECT set_config('deskmate.owner', '{owner}', true), set_config('role', '{TENANT_ROLE}', true)"
+
+
+async def _give_back(connection: AsyncConnection) -> None:
+    await connection.close()
 
 
 async def _discard(connection: AsyncConnection) -> None:

@@ -355,3 +355,21 @@ async def test_a_dedicated_connection_does_not_wait_for_the_pool(postgres_url: s
         assert (await own.execute(text("SELECT 1"))).scalar_one() == 1
         await own.close()
     await database.aclose()
+
+
+async def test_a_full_pool_makes_readers_wait_and_lets_them_give_up(
+    database_url: str, owner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = Database.open(database_url, pool_size=1)
+    async with database.tenant_read(owner):
+        waiting = asyncio.ensure_future(count(database, owner))
+        given_up = asyncio.ensure_future(count(database, owner))
+        await asyncio.sleep(0.02)
+        given_up.cancel()
+        await asyncio.gather(given_up, return_exceptions=True)
+        assert not waiting.done()
+        monkeypatch.setattr("app.storage.unit.SLOT_SECONDS", 0.02)
+        with pytest.raises(StorageUnavailable, match="busy"):
+            await count(database, owner)
+    assert await waiting == 0
+    await database.aclose()

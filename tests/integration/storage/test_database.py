@@ -298,6 +298,7 @@ async def test_a_file_that_cannot_be_opened_is_storage_unavailable(tmp_path: Pat
         assert caught.value.__cause__ is not None
     assert not database.write_lock.held
     await database.aclose()
+    await asyncio.sleep(0.05)  # the driver does not wait for the thread of a connection that failed to open
 
 
 # --- PostgreSQL gone and back ---

@@ -15,25 +15,28 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from sqlalchemy import delete, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from app.catalog.results import HandlerFault, pack_result
 from app.errors import IdempotencyMismatch, InvalidParams, OutcomeUnknown
+from app.protocol.column_types import to_ms
 from app.protocol.crash import CrashHook
 from app.protocol.definitions import CapabilityDefinition
 from app.protocol.identity import Principal
 from app.protocol.ids import new_id
+from app.protocol.jsontext import dump_text
 from app.protocol.ports import AuditSink, Authority, Invocation
 from app.sdk import Recorded
 from app.storage.database import Database, Unit
 from app.storage.package_schema import PackageSchema
 from app.storage.package_tx import PackageTx
+from app.storage.statement import Statement
 from app.storage.tables import effects
 
-_INSERT = {
-    "sqlite": sqlite.insert(effects).on_conflict_do_nothing(),
-    "postgresql": postgresql.insert(effects).on_conflict_do_nothing(),
-}
+_INSERT = Statement(
+    f"INSERT INTO effects ({', '.join(c.name for c in effects.columns)})"  # noqa: S608 - our own column names
+    f" VALUES ({', '.join(':' + c.name for c in effects.columns)})"
+    " ON CONFLICT DO NOTHING RETURNING key"
+)
 _KEY_LIMIT = 300
 
 
@@ -185,14 +188,13 @@ class Effect:
             "package_version": self._definition.package_version,
             "arguments_digest": self._digest,
             "status": status,
-            "result": result,
+            "result": None if result is None else dump_text(result),
             "run_id": invocation.run.run_id if invocation.run else None,
             "call_id": invocation.call_id,
             "session_id": invocation.session_id,
-            "at": self._parts.clock(),
+            "at": to_ms(self._parts.clock()),
         }
-        done = await unit.connection.execute(_INSERT[unit.dialect], values)
-        return done.rowcount == 1
+        return len(await unit.rows(_INSERT, values)) == 1
 
     async def _replay_if_recorded(self, unit: Unit, *, own_intent: bool = True) -> None:
         """Raises Replayed, or why not; returns if nothing is on record (but our own intent, if allowed)."""

@@ -14,9 +14,11 @@ from app.errors import StorageUnavailable
 from app.protocol.column_types import Instant, from_ms, to_ms
 from app.protocol.identity import Principal
 from app.protocol.ids import new_id
+from app.protocol.jsontext import dump_text
 from app.protocol.ports import AuditEntry
 from app.services.cursors import Cursors
 from app.storage.database import Database, Unit
+from app.storage.statement import Statement
 from app.storage.tables import audit
 
 BUFFER_ENTRIES = 4096
@@ -51,9 +53,18 @@ def entry_values(entry: AuditEntry, at: datetime) -> dict[str, Any]:
     }
 
 
+_INSERT = Statement(
+    f"INSERT INTO audit ({', '.join(c.name for c in audit.columns)})"
+    f" VALUES ({', '.join(':' + c.name for c in audit.columns)})"
+)
+
+
 async def insert_entry(unit: Unit, entry: AuditEntry, at: datetime) -> None:
     """Writes one entry in the transaction of the change that it reports."""
-    await unit.connection.execute(insert(audit).values(entry_values(entry, at)))
+    values = entry_values(entry, at)
+    values["at"] = to_ms(at)
+    values["usage"] = None if values["usage"] is None else dump_text(values["usage"])
+    await unit.rows(_INSERT, values)
 
 
 class AuditLog:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from sqlalchemy import text
-
 from app.errors import IdentityLost, PackageDisabled, RequestCancelled, RunLost
 from app.protocol.definitions import CapabilityDefinition
 from app.protocol.ports import Invocation
 from app.storage.database import Unit
+from app.storage.statement import Statement
 
 # FOR KEY SHARE holds the sweeper (FOR UPDATE) off until this transaction has ended, so that a run
 # cannot be taken over between this check and the effect's commit. The event writer's FOR NO KEY
@@ -36,13 +35,15 @@ LEFT JOIN package_switches w ON w.owner_id = u.id AND w.package = :package
 LEFT JOIN package_states s ON s.package = :package
 WHERE u.id = :owner
 """
-_LOCKING_RUN = text(_RUN.format(true="true") + " FOR KEY SHARE OF r")
-_STATEMENTS = {
-    ("postgresql", True): text(_RUN.format(true="true")),
-    ("postgresql", False): text(_NO_RUN.format(true="true")),
-    ("sqlite", True): text(_RUN.format(true="1")),
-    ("sqlite", False): text(_NO_RUN.format(true="1")),
-}
+
+
+def _statement(sql: str, lock: str = "") -> Statement:
+    return Statement(sql.format(true="1"), postgresql=sql.format(true="true") + lock)
+
+
+_CHECK_RUN = _statement(_RUN)
+_HOLD_RUN = _statement(_RUN, " FOR KEY SHARE OF r")
+_CHECK_USER = _statement(_NO_RUN)
 
 
 class HostAuthority:
@@ -52,36 +53,35 @@ class HostAuthority:
         """Raises RunLost, RequestCancelled, IdentityLost, PackageDisabled."""
         unit: Unit = tx
         principal, run = invocation.principal, invocation.run
-        statement = _STATEMENTS[unit.dialect, run is not None]
-        if run is not None and unit.mode == "write" and unit.dialect == "postgresql":
-            statement = _LOCKING_RUN
         values = {
             "owner": principal.user_id,
             "token": principal.token_id or "",
             "package": definition.package,
         }
-        if run is not None:
+        if run is None:
+            statement = _CHECK_USER
+        else:
             values["run"] = run.run_id
-        row = (await unit.connection.execute(statement, values)).first()
-        if row is None:
-            raise (
-                IdentityLost("The user or run is no longer there.")
-                if run is None
-                else RunLost("The run is no longer there.")
-            )
+            statement = _HOLD_RUN if unit.mode == "write" else _CHECK_RUN
+        rows = await unit.rows(statement, values)
+        if not rows:
+            if run is None:
+                raise IdentityLost("The user is no longer there.")
+            raise RunLost("The run is no longer there.")
+        run_status, fence, user_status, token_id, revoked_at, expires_at, enabled, installed = rows[0]
         if run is not None:
-            if row.fence != run.fence or row.run_status not in ("queued", "running", "cancelling"):
+            if fence != run.fence or run_status not in ("queued", "running", "cancelling"):
                 raise RunLost("Another process has taken this run over, or it has ended.")
-            if row.run_status == "cancelling" and not invocation.confirmed:
+            if run_status == "cancelling":
                 run.cancel.set()
                 raise RequestCancelled("The run was cancelled before this call began.")
-        if row.user_status != "active":
+        if user_status != "active":
             raise IdentityLost("This account has been disabled.")
         if principal.token_id is not None and (
-            row.token_id is None or row.revoked_at is not None or row.expires_at <= _now_ms()
+            token_id is None or revoked_at is not None or expires_at <= _now_ms()
         ):
             raise IdentityLost("The token of this run has been revoked or has expired.")
-        if not (row.enabled and row.installed):
+        if not (enabled and installed):
             raise PackageDisabled(
                 f"The package {definition.package} is switched off; switch it on in settings."
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,11 +14,14 @@ from app.protocol.definitions import Snapshot
 from app.protocol.digests import canonical_json
 from app.protocol.identity import Principal
 from app.storage.database import Database
+from app.storage.statement import Statement
 
 _SWITCHES = text(
     "SELECT package, enabled, 0 AS rank FROM package_switches WHERE owner_id = :owner"
     " UNION ALL SELECT package, enabled, 1 AS rank FROM package_states ORDER BY rank"
 )
+_STATES = Statement("SELECT package, enabled FROM package_states")
+STATES_S = 1.0
 CACHED = 256
 
 
@@ -42,6 +46,8 @@ class Snapshots:
         self._source = source
         self._cache: OrderedDict[tuple[frozenset[str], tuple[tuple[str, bool], ...]], FrozenSnapshot]
         self._cache = OrderedDict()
+        self._known_states: Mapping[str, bool] = {}
+        self._states_until = 0.0
 
     async def enabled_packages(self, principal: Principal) -> Mapping[str, bool]:
         """Switches that are set: a user may switch off what is on for all, not on what is off."""
@@ -53,7 +59,8 @@ class Snapshots:
         return switches
 
     async def freeze(self, principal: Principal) -> FrozenSnapshot:
-        switches = await self.enabled_packages(principal)
+        """The user's own switches came with the principal; those for all are read again every second."""
+        switches = {**await self._states(), **dict.fromkeys(principal.switched_off, False)}
         key = (principal.scopes, tuple(sorted(switches.items())))
         frozen = self._cache.get(key)
         if frozen is None:
@@ -64,9 +71,19 @@ class Snapshots:
                 self._cache.popitem(last=False)
         return frozen
 
+    async def _states(self) -> Mapping[str, bool]:
+        """What is on for everybody. Replicas follow a change within 2 s; each call asks again anyway."""
+        now = time.monotonic()
+        if now >= self._states_until:
+            rows = await self._database.lookup(_STATES, {})
+            self._known_states = {row[0]: bool(row[1]) for row in rows}
+            self._states_until = now + STATES_S
+        return self._known_states
+
     def forget(self) -> None:
-        """Called when packages are reloaded: versions may have changed."""
+        """Called when packages are switched or reloaded."""
         self._cache.clear()
+        self._states_until = 0.0
 
 
 def _body(snapshot: Snapshot) -> dict[str, object]:

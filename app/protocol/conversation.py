@@ -188,4 +188,6 @@ class Failed:
     error: ProviderError
 
 
-ModelEvent = TextDelta | ReasoningDelta | ToolCallFragment | ToolCallReady | OpaqueState | UsageReport | Done | Failed
+ModelEvent = (
+    TextDelta | ReasoningDelta | ToolCallFragment | ToolCallReady | OpaqueState | UsageReport | Done | Failed
+)

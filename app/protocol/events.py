@@ -95,6 +95,13 @@ KEEPALIVE_LINE = b"\n"
 def encode_line(fields: dict[str, Any], *, seq: int, run_id: str, session_id: str, at: str) -> bytes:
     """One stored line, newline included. `fields` begins with `type` and holds its own members."""
     kind = fields["type"]
-    head = {"v": EVENT_VERSION, "type": kind, "seq": seq, "run_id": run_id, "session_id": session_id, "at": at}
+    head = {
+        "v": EVENT_VERSION,
+        "type": kind,
+        "seq": seq,
+        "run_id": run_id,
+        "session_id": session_id,
+        "at": at,
+    }
     head.update(fields)
     return dump_bytes(head, option=orjson.OPT_APPEND_NEWLINE)

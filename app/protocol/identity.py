@@ -34,6 +34,8 @@ class Principal:
     token_id: TokenId | None = None
     app_id: str | None = None
     is_operator: bool = False
+    switched_off: frozenset[str] = frozenset()
+    """Packages that the user had switched off when the Host resolved them."""
 
     def allows(self, scope: str) -> bool:
         """Whether `scope` is granted; each `X:write` implies `X:read`, `*` implies all."""

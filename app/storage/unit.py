@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, cast
 
@@ -15,6 +15,7 @@ from app.errors import StorageUnavailable
 from app.storage.engines import DialectName
 from app.storage.faults import DRIVER_ERRORS, is_unavailable, unavailable
 from app.storage.shielding import to_the_end
+from app.storage.statement import Row, Statement, run_on_sqlite
 from app.storage.write_lock import WriteLock
 
 TENANT_ROLE = "deskmate_tenant"
@@ -29,12 +30,19 @@ UnitMode = Literal["read", "write"]
 class Unit:
     """What services and the Host work on. Commits at the normal end of its `async with`, never before."""
 
-    __slots__ = ("_on_commit", "_session", "_sessions", "connection", "dialect", "mode", "owner_id")
+    __slots__ = ("_on_commit", "_raw", "_session", "_sessions", "connection", "dialect", "mode", "owner_id")
 
     def __init__(
-        self, connection: AsyncConnection, *, dialect: DialectName, owner_id: str | None, mode: UnitMode
+        self,
+        connection: AsyncConnection,
+        *,
+        raw: Any,
+        dialect: DialectName,
+        owner_id: str | None,
+        mode: UnitMode,
     ) -> None:
         self.connection = connection
+        self._raw = raw
         self.dialect: DialectName = dialect
         self.owner_id = owner_id
         """Whose rows this unit sees (PostgreSQL enforces it); None for a system unit."""
@@ -54,6 +62,12 @@ class Unit:
     def adopt(self, session: AsyncSession) -> None:
         """Flushes `session` before the commit and closes it after the end."""
         self._sessions.append(session)
+
+    async def rows(self, statement: Statement, values: Mapping[str, Any]) -> Sequence[Row]:
+        """Runs a hot statement in this transaction, past SQLAlchemy: one round trip or one hop."""
+        if self.dialect == "postgresql":
+            return await self._raw.fetch(statement.postgresql, *statement.arguments(values))
+        return await run_in_thread(self._raw, run_on_sqlite, sqlite_of(self._raw), statement, values)
 
     def on_commit(self, call: Callable[[], None]) -> None:
         """Calls `call` right after the commit, also when the task was cancelled during it."""
@@ -138,7 +152,9 @@ class UnitContext:
         except BaseException:
             self._leave()
             raise
-        self._unit = Unit(connection, dialect=self._dialect, owner_id=self._owner_id, mode=self._mode)
+        self._unit = Unit(
+            connection, raw=self._raw, dialect=self._dialect, owner_id=self._owner_id, mode=self._mode
+        )
         return self._unit
 
     async def __aexit__(

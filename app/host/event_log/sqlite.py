@@ -56,7 +56,9 @@ class SqliteLogStore:
         return await self._database.sqlite_transaction(lambda db: _write_starts(db, starts), urgent=True)
 
     async def write_batch(self, batch: Batch, *, again: bool) -> set[str]:
-        return await self._database.sqlite_transaction(lambda db: _write_batch(db, batch, again=again), urgent=True)
+        return await self._database.sqlite_transaction(
+            lambda db: _write_batch(db, batch, again=again), urgent=True
+        )
 
     async def aclose(self) -> None:
         """Nothing of its own: the connection is the database's."""

@@ -103,8 +103,12 @@ class RunDriver:
 
     async def _prepare(self, run: LiveRun) -> Turn:
         scope = run.scope
-        async with self._database.tenant_read(scope.principal.user_id) as unit:
-            history = await read_history(unit, session_id=scope.session_id, turn=run.turn)
+        history = await read_history(
+            self._database,
+            owner_id=scope.principal.user_id,
+            session_id=scope.session_id,
+            turn=run.turn,
+        )
         images = await self._images(scope, [*history.items, {"parts": run.parts}])
         now = self._clock()
         return Turn(

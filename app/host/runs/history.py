@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import text
 
-from app.storage.database import Unit
+from app.storage.database import Database
+from app.storage.statement import Statement
 
 KEPT_TURNS = 120
 """Most turns read as context. With typical turns of 100-300 tokens this is beyond what 80 % of a
@@ -16,8 +16,8 @@ KEPT_TURNS = 120
 BLOCK_TURNS = 40
 """The first turn read moves in blocks, so that the prompt's prefix stays the same for many turns."""
 
-_ITEMS = text(
-    "SELECT type, status, run_id, turn, body FROM items"
+_ITEMS = Statement(
+    "SELECT type, status, body FROM items"
     " WHERE session_id = :session AND turn >= :first AND turn < :turn ORDER BY turn, ordinal"
 )
 
@@ -35,16 +35,17 @@ def first_turn(turn: int) -> int:
     return max(1, (turn - 1 - KEPT_TURNS + BLOCK_TURNS) // BLOCK_TURNS * BLOCK_TURNS + 1)
 
 
-async def read_history(unit: Unit, *, session_id: str, turn: int) -> History:
+async def read_history(database: Database, *, owner_id: str, session_id: str, turn: int) -> History:
     first = first_turn(turn)
     if turn <= 1:
         return History([], left_out=False)
-    rows = await unit.connection.execute(_ITEMS, {"session": session_id, "first": first, "turn": turn})
-    return History([item_of(row) for row in rows], left_out=first > 1)
+    async with database.tenant_read(owner_id) as unit:
+        rows = await unit.rows(_ITEMS, {"session": session_id, "first": first, "turn": turn})
+    return History([_item(*row) for row in rows], left_out=first > 1)
 
 
-def item_of(row: Any) -> dict[str, Any]:
-    item: dict[str, Any] = orjson.loads(row.body)
-    item["type"] = row.type
-    item["status"] = row.status
+def _item(type: str, status: str, body: str) -> dict[str, Any]:
+    item: dict[str, Any] = orjson.loads(body)
+    item["type"] = type
+    item["status"] = status
     return item

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, cast
 
 import pytest
-from sqlalchemy import event, select
+from sqlalchemy import insert, select
 
 from app.errors import InvalidParams, NotFound, Unauthenticated
 from app.host.identity.service import IdentityService
 from app.host.identity.tokens import make_token
 from app.storage.database import Database
-from app.storage.tables import audit, tokens
+from app.storage.statement import Row, Statement
+from app.storage.tables import audit, package_switches, tokens
 from tests.integration.host.people import Clock, an_email
 
 PACKAGE_SCOPES = ("mistakes:read", "mistakes:write")
@@ -37,27 +40,53 @@ async def test_a_token_leads_to_its_user(identity: IdentityService) -> None:
     assert not caller.is_operator
 
 
+class _Counting:
+    """The database's look-ups and nothing else: any unit that is opened fails the test."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.asked: list[str] = []
+
+    async def lookup(self, statement: Statement, values: Mapping[str, Any]) -> Sequence[Row]:
+        self.asked.append(statement.postgresql)
+        return await self._database.lookup(statement, values)
+
+
 async def test_asking_costs_one_query_and_writes_nothing(
+    identity: IdentityService, database: Database, clock: Clock
+) -> None:
+    user = await identity.add_user(an_email())
+    token, _ = await identity.create_token(user.email, ["*"])
+    counting = _Counting(database)
+    asking = IdentityService(database=cast(Database, counting), clock=clock)
+    await asking.authenticate(f"Bearer {token}")
+    mistyped = token[:-1] + ("a" if token[-1] != "a" else "b")
+    with pytest.raises(Unauthenticated):
+        await asking.authenticate(f"Bearer {mistyped}")
+    assert len(counting.asked) == 1
+    assert counting.asked[0].startswith("SELECT")
+    await cancel_used_writer(asking)
+
+
+async def cancel_used_writer(service: IdentityService) -> None:
+    """Ends the task that notes last use, without its last write."""
+    task = service._writer  # pyright: ignore[reportPrivateUsage]
+    if task is not None:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def test_what_a_user_has_switched_off_comes_with_the_principal(
     identity: IdentityService, database: Database
 ) -> None:
     user = await identity.add_user(an_email())
     token, _ = await identity.create_token(user.email, ["*"])
-    statements: list[str] = []
-
-    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        statements.append(statement)
-
-    engine = database._reads.sync_engine  # pyright: ignore[reportPrivateUsage]
-    event.listen(engine, "before_cursor_execute", note)
-    try:
-        await identity.authenticate(f"Bearer {token}")
-        mistyped = token[:-1] + ("a" if token[-1] != "a" else "b")
-        with pytest.raises(Unauthenticated):
-            await identity.authenticate(f"Bearer {mistyped}")
-    finally:
-        event.remove(engine, "before_cursor_execute", note)
-    assert len(statements) == 1
-    assert statements[0].startswith("SELECT")
+    async with database.tenant_write(user.id) as unit:
+        for package, enabled in (("mistakes", False), ("hello", True)):
+            await unit.connection.execute(
+                insert(package_switches).values(owner_id=user.id, package=package, enabled=enabled)
+            )
+    assert (await identity.authenticate(f"Bearer {token}")).switched_off == {"mistakes"}
 
 
 @pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer ", "Basic abc", "Bearer abc", "deskmate_u_x"])

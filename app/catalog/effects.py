@@ -21,7 +21,6 @@ from app.errors import IdempotencyMismatch, InvalidParams, OutcomeUnknown
 from app.protocol.column_types import to_ms
 from app.protocol.crash import CrashHook
 from app.protocol.definitions import CapabilityDefinition
-from app.protocol.identity import Principal
 from app.protocol.ids import new_id
 from app.protocol.jsontext import dump_text
 from app.protocol.ports import AuditSink, Authority, Invocation
@@ -145,7 +144,7 @@ class Effect:
         self._unit = unit
         self.begun = True
         unit.on_commit(self._note_commit)
-        return EffectFace(unit, self._schema, self._invocation.principal, self)
+        return EffectFace(unit, self._schema, self._invocation, self)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -240,8 +239,10 @@ class Effect:
 class EffectFace(PackageTx):
     """The package's transaction with `record`."""
 
-    def __init__(self, unit: Unit, schema: PackageSchema, principal: Principal, effect: Effect) -> None:
-        super().__init__(unit, schema=schema, principal=principal)
+    def __init__(self, unit: Unit, schema: PackageSchema, invocation: Invocation, effect: Effect) -> None:
+        super().__init__(
+            unit, schema=schema, principal=invocation.principal, session_id=invocation.session_id
+        )
         self._effect = effect
 
     def record(self, result: Any) -> Recorded:

@@ -17,6 +17,7 @@ from app.services.files import (
     FileStore,
     StoredFile,
     add_file,
+    attach_files,
     check_size,
     find_files,
     media_type_of,
@@ -102,6 +103,13 @@ class HostFiles:
             )
         text = (await asyncio.to_thread(self._store.read, stored.sha256)).decode()
         return {"type": "file", "file_id": stored.id, "name": stored.name, "text": text[:TEXT_CHARS]}
+
+    async def attach(self, owner_id: str, session_id: str, parts: list[dict[str, Any]]) -> None:
+        """Notes that the session uses these uploads, so that they go with it. Raises StorageUnavailable."""
+        ids = [part["file_id"] for part in parts if part["type"] in ("image", "file")]
+        if ids:
+            async with self._database.tenant_write(owner_id) as unit:
+                await attach_files(unit, owner_id=owner_id, session_id=session_id, ids=ids)
 
     async def load(self, owner_id: str, file_ids: list[str]) -> Mapping[str, ImagePart]:
         found = await self._find(owner_id, file_ids)

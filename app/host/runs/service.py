@@ -20,6 +20,7 @@ from app.errors import (
     NotFound,
     RunInterrupted,
     SessionBusy,
+    StorageUnavailable,
     VersionConflict,
 )
 from app.host.event_log import GroupWriter, RunLog, RunStart, RunStarted
@@ -43,6 +44,10 @@ class InputResolver(Protocol):
     """Turns a client's input parts into stored ones; file ids are looked up under the user's rights."""
 
     async def resolve(self, principal: Principal, parts: list[dict[str, Any]]) -> list[dict[str, Any]]: ...
+
+    async def attach(self, owner_id: str, session_id: str, parts: list[dict[str, Any]]) -> None:
+        """Notes that the session uses these uploads, so that they go with it (O20)."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +212,9 @@ class RunService:
 
     async def _drive(self, run: LiveRun) -> None:
         try:
+            # Here and not in the start: a refused turn uses nothing, and a deletion waits for this task.
+            with contextlib.suppress(StorageUnavailable):  # then the upload stays, as one never used
+                await self._inputs.attach(run.scope.principal.user_id, run.scope.session_id, run.parts)
             await self._driver.drive(run)
         finally:
             self._live.pop(run.scope.run_id, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
@@ -66,7 +66,7 @@ def _now() -> datetime:
 
 
 @asynccontextmanager
-async def open_host(settings: Settings) -> AsyncIterator[Host]:
+async def open_host(settings: Settings) -> AsyncGenerator[Host]:
     """A running Host: database open, lease held, orphans ended, writer and sweeper at work.
 
     Closing ends live runs on record before anything is shut.

@@ -81,8 +81,23 @@ def estimate_message(message: Message) -> int:
 
 def estimate_request_head(system: str, tools: Sequence[ToolSpec]) -> int:
     """What system prompt and tool list take from the window."""
-    listed = sum(estimate_tokens(tool.description) + estimate_tokens(str(tool.parameters)) for tool in tools)
-    return estimate_tokens(system) + listed
+    return estimate_tokens(system) + sum(_estimate_tool(tool) for tool in tools)
+
+
+_known_tools: dict[int, tuple[ToolSpec, int]] = {}
+_KNOWN_TOOLS = 1_000
+
+
+def _estimate_tool(tool: ToolSpec) -> int:
+    """Remembered by identity, since the gate hands out the same specs for as long as a package is loaded;
+    the spec is kept beside its estimate, so that its id is not given to another."""
+    known = _known_tools.get(id(tool))
+    if known is None:
+        if len(_known_tools) >= _KNOWN_TOOLS:
+            _known_tools.clear()
+        known = (tool, estimate_tokens(tool.description) + estimate_tokens(str(tool.parameters)))
+        _known_tools[id(tool)] = known
+    return known[1]
 
 
 def context_budget(model: ModelSpec, threshold: float, head_tokens: int) -> int:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from app.host.host import Host
 
 
+SWITCH_INTERVAL_S = 0.0005
+
+
 class Server(uvicorn.Server):
     """Uvicorn without its own signal handlers, saying how to talk to it once it answers.
 
@@ -60,6 +63,10 @@ def run_server(host: str, port: int) -> None:
     listener = _listen(host, port)
     with listener:
         settings = _with_real_address(settings, host, listener)
+        if settings.uses_sqlite:
+            # SQLite answers from threads. With the usual 5 ms a busy event loop would keep each of them
+            # waiting that long for the interpreter, with the one write lock held.
+            sys.setswitchinterval(SWITCH_INTERVAL_S)
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(_serve(settings, listener))
 
@@ -83,6 +90,7 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
             ws="none",
             lifespan="on",
             server_header=False,
+            proxy_headers=False,  # forwarded addresses count only from proxies that are named, and none is
             timeout_graceful_shutdown=int(settings.shutdown_seconds),
         )
         await Server(config, settings.base_url).serve(sockets=[listener])

@@ -59,12 +59,12 @@ _INSERT = Statement(
 )
 
 
-async def insert_entry(unit: Unit, entry: AuditEntry, at: datetime) -> None:
-    """Writes one entry in the transaction of the change that it reports."""
+def insert_entry(unit: Unit, entry: AuditEntry, at: datetime) -> None:
+    """Writes one entry in the transaction of the change that it reports, at its end."""
     values = entry_values(entry, at)
     values["at"] = to_ms(at)
     values["usage"] = None if values["usage"] is None else dump_text(values["usage"])
-    await unit.rows(_INSERT, values)
+    unit.before_commit(_INSERT, values)
 
 
 class AuditLog:
@@ -88,7 +88,7 @@ class AuditLog:
     async def record(self, tx: Unit | None, entry: AuditEntry) -> None:
         at = self._clock()
         if tx is not None:
-            await insert_entry(tx, entry, at)
+            insert_entry(tx, entry, at)
             return
         while len(self._waiting) >= BUFFER_ENTRIES and self._writer is not None:
             self._room.clear()

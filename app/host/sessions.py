@@ -145,7 +145,7 @@ class Sessions:
             removed = await self._sessions.delete(
                 unit, owner_id=principal.user_id, app_id=principal.app_id, session_id=session_id
             )
-            await insert_entry(unit, _deletion(principal, session_id), self._clock())
+            insert_entry(unit, _deletion(principal, session_id), self._clock())
         if removed.live_run_id is not None:
             # It began after the last one had ended; its rows are gone and its writes are refused.
             self._runs.cancel_here(removed.live_run_id)

@@ -22,14 +22,12 @@ class Statement:
     Args:
         sql: for both databases, or for SQLite where `postgresql` is given too.
         postgresql: its own text where the two differ.
-        then: further statements of the same unit on SQLite, which has no data-modifying CTE. They run
-            only if the first one changed a row.
     """
 
     __slots__ = ("names", "postgresql", "sqlite")
 
-    def __init__(self, sql: str, *, postgresql: str | None = None, then: Sequence[str] = ()) -> None:
-        self.sqlite: tuple[str, ...] = (sql, *then)
+    def __init__(self, sql: str, *, postgresql: str | None = None) -> None:
+        self.sqlite = sql
         source = postgresql or sql
         self.names: list[str] = []
         for name in _NAME.findall(source):
@@ -43,11 +41,12 @@ class Statement:
 
 
 def run_on_sqlite(connection: Any, statement: Statement, values: Mapping[str, Any]) -> list[Row]:
-    """All of the statement on SQLite's own thread; the rows of its first part."""
-    first, *rest = statement.sqlite
-    cursor = connection.execute(first, values)
-    rows: list[Row] = cursor.fetchall()
-    if rest and (rows or cursor.rowcount > 0):
-        for sql in rest:
-            connection.execute(sql, values)
-    return rows
+    """The statement and its rows, on SQLite's own thread."""
+    return connection.execute(statement.sqlite, values).fetchall()
+
+
+def end_on_sqlite(connection: Any, last: Sequence[tuple[Statement, Mapping[str, Any]]]) -> None:
+    """The last statements of a transaction and its COMMIT, on SQLite's own thread."""
+    for statement, values in last:
+        connection.execute(statement.sqlite, values)
+    connection.execute("COMMIT")

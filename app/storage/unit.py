@@ -15,7 +15,7 @@ from app.errors import StorageUnavailable
 from app.storage.engines import DialectName
 from app.storage.faults import DRIVER_ERRORS, is_unavailable, unavailable
 from app.storage.shielding import to_the_end
-from app.storage.statement import Row, Statement, run_on_sqlite
+from app.storage.statement import Row, Statement, end_on_sqlite, run_on_sqlite
 from app.storage.write_lock import WriteLock
 
 TENANT_ROLE = "deskmate_tenant"
@@ -30,7 +30,17 @@ UnitMode = Literal["read", "write"]
 class Unit:
     """What services and the Host work on. Commits at the normal end of its `async with`, never before."""
 
-    __slots__ = ("_on_commit", "_raw", "_session", "_sessions", "connection", "dialect", "mode", "owner_id")
+    __slots__ = (
+        "_last",
+        "_on_commit",
+        "_raw",
+        "_session",
+        "_sessions",
+        "connection",
+        "dialect",
+        "mode",
+        "owner_id",
+    )
 
     def __init__(
         self,
@@ -50,6 +60,7 @@ class Unit:
         self._session: AsyncSession | None = None
         self._sessions: list[AsyncSession] = []
         self._on_commit: list[Callable[[], None]] = []
+        self._last: list[tuple[Statement, Mapping[str, Any]]] = []
 
     @property
     def session(self) -> AsyncSession:
@@ -69,9 +80,18 @@ class Unit:
             return await self._raw.fetch(statement.postgresql, *statement.arguments(values))
         return await run_in_thread(self._raw, run_on_sqlite, sqlite_of(self._raw), statement, values)
 
+    def before_commit(self, statement: Statement, values: Mapping[str, Any]) -> None:
+        """Runs a hot statement, whose rows nobody needs, last in this transaction: on SQLite in one hop
+        with the COMMIT."""
+        self._last.append((statement, values))
+
     def on_commit(self, call: Callable[[], None]) -> None:
         """Calls `call` right after the commit, also when the task was cancelled during it."""
         self._on_commit.append(call)
+
+    @property
+    def last(self) -> Sequence[tuple[Statement, Mapping[str, Any]]]:
+        return self._last
 
     async def flush(self) -> None:
         for session in self._sessions:
@@ -244,6 +264,15 @@ class UnitContext:
             return connection
         raise AssertionError("unreachable")
 
+    async def _end(self, unit: Unit) -> str | None:
+        """The unit's last statements and COMMIT."""
+        if self._dialect == "sqlite":
+            await run_in_thread(self._raw, end_on_sqlite, sqlite_of(self._raw), unit.last)
+            return None
+        for statement, values in unit.last:
+            await unit.rows(statement, values)
+        return await self._send("COMMIT")
+
     async def _send(self, statement: str) -> str | None:
         if self._dialect == "postgresql":
             return await self._raw.execute(statement)
@@ -261,7 +290,7 @@ class UnitContext:
 
     async def _commit(self, unit: Unit) -> None:
         try:
-            status = await self._send("COMMIT")
+            status = await self._end(unit)
         except BaseException:
             await self._abandon(unit)
             raise

@@ -323,7 +323,7 @@ class IdentityService:
         entry = AuditEntry(
             actor_id=user_id, caller_kind="operator", action=action, target=target, outcome="succeeded"
         )
-        await insert_entry(unit, entry, self._clock())
+        insert_entry(unit, entry, self._clock())
 
 
 def normal_email(email: str) -> str:

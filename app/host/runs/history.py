@@ -18,7 +18,7 @@ BLOCK_TURNS = 40
 
 _ITEMS = Statement(
     "SELECT type, status, body FROM items"
-    " WHERE session_id = :session AND turn >= :first AND turn < :turn ORDER BY turn, ordinal"
+    " WHERE session_id = :session AND owner_id = :owner AND turn >= :first AND turn < :turn ORDER BY turn, ordinal"
 )
 
 
@@ -39,8 +39,8 @@ async def read_history(database: Database, *, owner_id: str, session_id: str, tu
     first = first_turn(turn)
     if turn <= 1:
         return History([], left_out=False)
-    async with database.tenant_read(owner_id) as unit:
-        rows = await unit.rows(_ITEMS, {"session": session_id, "first": first, "turn": turn})
+    values = {"session": session_id, "owner": owner_id, "first": first, "turn": turn}
+    rows = await database.lookup(_ITEMS, values, owner_id=owner_id)
     return History([_item(*row) for row in rows], left_out=first > 1)
 
 

@@ -11,7 +11,7 @@ DeskmateError
 ├── ToolError               a tool call failed; the model is told and may go on
 │   ├── ToolNotFound · ToolNotLoaded · ToolInvalidParams · ToolExecutionError · ToolTimeout
 │   ├── PackageDisabled · ToolForbidden · OutcomeUnknown · Interrupted · ToolSkipped
-│   └── ToolOutputTooLarge
+│   └── ToolFailed · InvalidInput · NotFoundHere · Conflict (sdk/errors.py: what packages raise)
 ├── RunFatal                ends the run
 │   ├── IdentityLost · RunLost · RequestCancelled · RunExpired · StorageUnavailable
 │   ├── MaxToolCallsExceeded · BudgetExceeded · RepeatedToolError · RunInterrupted · ContextTooLong

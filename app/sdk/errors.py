@@ -8,7 +8,7 @@ from app.errors import ToolError
 class ToolFailed(ToolError):
     """Final: trying again with other arguments will not help."""
 
-    code = "TOOL_EXECUTION_ERROR"
+    code = "TOOL_FAILED"
     status = 422
 
 

@@ -241,5 +241,5 @@ async def test_an_external_effect_of_unknown_outcome_is_never_repeated(
 async def test_an_external_effect_that_was_refused_can_be_tried_again(
     lab: PackageHarness, me: Principal
 ) -> None:
-    assert await lab.refused("lab::send", {"mode": "refused"}, by=me, key="k") == "TOOL_EXECUTION_ERROR"
+    assert await lab.refused("lab::send", {"mode": "refused"}, by=me, key="k") == "TOOL_FAILED"
     assert await rows(lab, me) == []

@@ -15,6 +15,7 @@ from app.api.discovery.manifest import ManifestCache
 from app.api.discovery.manifest import router as manifest_router
 from app.api.discovery.public import router as public_router
 from app.api.edge import Edge
+from app.logs import configure_logging_once
 from app.settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def create_app(settings: Settings | None = None, host_factory: HostFactory | Non
         settings: read from the environment where left out (`uvicorn --factory app.main:create_app`).
         host_factory: opens and closes the host; `factory.open_host` where left out.
     """
+    configure_logging_once()
     settings = settings or load_settings()
     open_host = host_factory or _open_host
 

@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     A person gets one line that says what to do; `DESKMATE_TRACEBACK=1` shows where it came from.
     """
     from app.cli.commands import app
-    from app.cli.logs import configure_logging
+    from app.logs import configure_logging
 
     configure_logging()
     try:

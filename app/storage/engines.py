@@ -47,6 +47,12 @@ def parse_url(url: str) -> tuple[DialectName, URL]:
     raise SettingsInvalid(f"The database must be sqlite or postgresql, not {backend}.")
 
 
+def sqlite_file(url: str) -> Path | None:
+    """The file of a SQLite URL with links followed, None for another database. Raises SettingsInvalid."""
+    dialect, parsed = parse_url(url)
+    return Path(parsed.database).resolve() if dialect == "sqlite" and parsed.database else None
+
+
 def make_folder(url: URL) -> None:
     """Makes the folder of a SQLite file, so that a first start needs no preparation."""
     if url.database:
@@ -113,6 +119,7 @@ def _engine(url: URL, pool_size: int, **options: Any) -> AsyncEngine:
         url,
         isolation_level="AUTOCOMMIT",
         skip_autocommit_rollback=True,
+        hide_parameters=True,  # an error's text goes to the log: no words of users, no hashes of tokens
         pool_reset_on_return=None,  # a unit ends its transaction itself or throws the connection away
         **options,
     )

@@ -31,7 +31,7 @@ format: $(VENV)/.dev ## rewrite the code in our format
 	@$(VENV)/bin/ruff check --fix -q . ; $(VENV)/bin/ruff format -q .
 
 dev: $(VENV)/.dev ## serve and restart on every change
-	@exec $(VENV)/bin/uvicorn app.main:create_app --factory --reload --reload-dir app --reload-dir capabilities --host $(HOST) --port $(PORT)
+	@$(VENV)/bin/deskmate migrate && exec $(VENV)/bin/uvicorn app.main:create_app --factory --reload --reload-dir app --reload-dir capabilities --host $(HOST) --port $(PORT)
 
 seed: $(VENV)/.runtime ## put example data into the database of `make run`
 	@$(PYTHON) scripts/seed.py

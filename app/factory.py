@@ -10,8 +10,9 @@ from datetime import UTC, datetime, timedelta
 import structlog
 
 from app.agent.config import AgentConfig, Limits
-from app.catalog.catalog import Catalog, load_catalog
+from app.catalog.catalog import load_catalog
 from app.catalog.gate import Gate
+from app.catalog.histories import package_migrations
 from app.errors import RunInterrupted
 from app.host.audit import AuditLog
 from app.host.authority import HostAuthority
@@ -44,21 +45,13 @@ from app.services.memory import MemoryService
 from app.services.sessions import SessionService
 from app.settings import Settings
 from app.storage.database import Database
-from app.storage.migrate import PackageMigrations, pending
+from app.storage.engines import sqlite_file
+from app.storage.migrate import left_behind, pending
 
 _log = structlog.get_logger(__name__)
 
 MAX_MODEL_CONNECTIONS = 1_000
 """Connections to model providers; live runs are limited per user, so this only bounds a flood."""
-
-
-def package_migrations(catalog: Catalog) -> list[PackageMigrations]:
-    """The histories of all packages that have tables of their own."""
-    return [
-        PackageMigrations(package.id, package.migrations, package.metadata)
-        for package in catalog.packages
-        if package.migrations is not None
-    ]
 
 
 def _now() -> datetime:
@@ -76,7 +69,7 @@ async def open_host(settings: Settings) -> AsyncGenerator[Host]:
         StorageUnavailable: the database does not answer.
     """
     async with AsyncExitStack() as stack:
-        folder = DataFolder(settings.data_dir)
+        folder = DataFolder(settings.data_dir, sqlite_file(settings.database_url))
         folder.open()
         stack.callback(folder.close)
         models = load_models(settings.models, os.environ, max_connections=MAX_MODEL_CONNECTIONS)
@@ -84,6 +77,8 @@ async def open_host(settings: Settings) -> AsyncGenerator[Host]:
         database = Database.open(settings.database_url, pool_size=settings.pool_size)
         stack.push_async_callback(database.aclose)
         catalog = load_catalog(settings.capabilities)
+        for package in await left_behind(settings.database_url, package_migrations(catalog)):
+            catalog.leave_out(package, "NEEDS_MIGRATION")
         process_id = new_id("prc")
 
         cursors = Cursors(secret=settings.secret())
@@ -137,6 +132,7 @@ async def open_host(settings: Settings) -> AsyncGenerator[Host]:
             default_model=models.default_id,
             cursors=cursors,
         )
+        idempotency = Idempotency(database=database, process_id=process_id, clock=_now)
         lease = Lease(
             database=database,
             process_id=process_id,
@@ -152,6 +148,7 @@ async def open_host(settings: Settings) -> AsyncGenerator[Host]:
             live_here=runs.live_runs,
             cancel_here=runs.cancel_here,
             retention_days=settings.events_retention_days,
+            hourly=[idempotency.purge],
         )
         await sweeper.open()
         stack.push_async_callback(sweeper.aclose)
@@ -172,7 +169,7 @@ async def open_host(settings: Settings) -> AsyncGenerator[Host]:
             feed=Feed(database=database, hub=hub),
             snapshots=snapshots,
             invocations=Invocations(gate=gate, confirmations=confirmations),
-            idempotency=Idempotency(database=database, process_id=process_id, clock=_now),
+            idempotency=idempotency,
             confirmations=confirmations,
             audit=audit,
             files=files,

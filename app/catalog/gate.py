@@ -85,9 +85,10 @@ class Gate:
         )
 
     def bind_eager(self) -> None:
-        """Binds packages with `load = "eager"`. Raises CapabilityInvalid."""
+        """Binds packages in use with `load = "eager"`. Raises CapabilityInvalid."""
+        left_out = self._shared.catalog.left_out
         for binding in self._shared.bindings.values():
-            if binding.package.manifest.load == "eager":
+            if binding.package.manifest.load == "eager" and binding.package.id not in left_out:
                 binding.bound()
 
     # --- what can be called -------------------------------------------------------------------

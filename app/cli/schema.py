@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
+import structlog
 from sqlalchemy import make_url
 
 from app.catalog.catalog import Catalog, load_catalog
-from app.errors import NeedsMigration, StorageUnavailable
+from app.catalog.histories import package_migrations
+from app.errors import StorageUnavailable
 from app.settings import Settings, load_settings
 from app.storage.faults import is_unavailable
-from app.storage.migrate import PackageMigrations, pending, upgrade
+from app.storage.migrate import left_behind, upgrade
 
-
-def package_migrations(catalog: Catalog) -> list[PackageMigrations]:
-    return [
-        PackageMigrations(package.id, package.migrations, package.metadata)
-        for package in catalog.packages
-        if package.migrations is not None
-    ]
+_log = structlog.get_logger(__name__)
 
 
 async def migrate_now() -> Sequence[str]:
@@ -33,20 +29,24 @@ async def migrate_now() -> Sequence[str]:
 async def make_ready(settings: Settings, catalog: Catalog) -> None:
     """Embedded: migrates by itself. Elsewhere an operator decides when.
 
+    Only the core must be ready: a package whose own tables are not is left out by the service.
+
     Raises:
-        NeedsMigration: the database is behind (or ahead of) this code.
-        StorageUnavailable: it does not answer.
+        NeedsMigration: the core is behind (or ahead of) this code.
+        StorageUnavailable: the database does not answer.
     """
-    packages = package_migrations(catalog)
     async with _database_faults(settings):
-        if settings.embedded:
-            await upgrade(settings.database_url, packages)
+        if not settings.embedded:
+            await left_behind(settings.database_url, [])
             return
-        behind = await pending(settings.database_url, packages)
-    if behind:
-        raise NeedsMigration(
-            f"The database is behind this code ({', '.join(behind)}): run `deskmate migrate`."
-        )
+        await upgrade(settings.database_url, [])
+        for package in package_migrations(catalog):
+            try:
+                await upgrade(settings.database_url, [package])
+            except Exception as error:
+                if is_unavailable(error):
+                    raise
+                _log.error("package_not_migrated", package=package.id, exc_info=error)
 
 
 @asynccontextmanager

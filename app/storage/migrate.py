@@ -7,6 +7,7 @@ gone stops nobody. Each is upgraded in one transaction under a lock that all pro
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,12 +82,13 @@ async def upgrade(url: str, packages: Sequence[PackageMigrations]) -> list[str]:
     behind = set(await pending(url, packages))
     if not behind:
         return []
-    done: list[str] = []
+    return [t.name for t in targets(packages) if t.name in behind and await upgrade_target(url, t)]
+
+
+async def upgrade_target(url: str, target: Target) -> bool:
+    """Upgrades one target; False where there was nothing to do. Raises as `upgrade` does."""
     async with _one_at_a_time:
-        for target in targets(packages):
-            if target.name in behind and await _locked(url, lambda c, t=target: _upgrade(c, t)):
-                done.append(target.name)
-    return done
+        return await _locked(url, lambda connection: _upgrade(connection, target))
 
 
 async def pending(url: str, packages: Sequence[PackageMigrations]) -> list[str]:
@@ -102,18 +104,39 @@ async def pending(url: str, packages: Sequence[PackageMigrations]) -> list[str]:
     return await on_connection(url, look)
 
 
+async def left_behind(url: str, packages: Sequence[PackageMigrations]) -> list[str]:
+    """Ids of packages whose tables are not those of their code, be they behind or ahead.
+
+    Raises:
+        NeedsMigration: the core's are not, so nothing can be served.
+    """
+
+    def look(connection: Connection) -> list[str]:
+        if _is_behind(connection, CORE):
+            raise NeedsMigration("The database is behind this code: run `deskmate migrate`.")
+        return [t.name for t in targets(packages) if t is not CORE and _differs(connection, t)]
+
+    return await on_connection(url, look)
+
+
 async def check(url: str, packages: Sequence[PackageMigrations] = ()) -> list[str]:
     """Differences between the declared tables and the database, as `alembic check` sees them."""
     every = targets(packages)
 
+    found: list[str] = []
+    for target in every:
+        others = [t.prefix for t in every if t.prefix and t.prefix != target.prefix]
+        found += await differences(url, target, others)
+    return found
+
+
+async def differences(url: str, target: Target, others: Sequence[str] = ()) -> list[str]:
+    """Differences of one target; `others` are prefixes of tables that are not its own."""
+
     def look(connection: Connection) -> list[str]:
-        found: list[str] = []
-        for target in every:
-            others = [t.prefix for t in every if t.prefix and t.prefix != target.prefix]
-            options = context_options(target, connection, others)
-            context = MigrationContext.configure(connection, opts=options)
-            found += [f"{target.name}: {diff!r}" for diff in compare_metadata(context, target.metadata)]
-        return found
+        options = context_options(target, connection, others)
+        context = MigrationContext.configure(connection, opts=options)
+        return [f"{target.name}: {diff!r}" for diff in compare_metadata(context, target.metadata)]
 
     return await on_connection(url, look)
 
@@ -212,6 +235,13 @@ def _is_behind(connection: Connection, target: Target) -> bool:
     return current != set(scripts.get_heads())
 
 
+def _differs(connection: Connection, target: Target) -> bool:
+    try:
+        return _is_behind(connection, target)
+    except NeedsMigration:
+        return True
+
+
 def _config(target: Target) -> Config:
     config = Config()
     for name, value in {
@@ -235,3 +265,9 @@ async def new_revision(url: str, target: Target, message: str, *, id: str | None
 
     async with _one_at_a_time:
         await on_connection(url, write)
+
+
+if __name__ == "__main__":
+    from app.storage.revision import main
+
+    main(sys.argv[1:])

@@ -34,8 +34,8 @@ def now_ms_sql(dialect: str) -> str:
 class Lease:
     """Holds the process's lease; `on_lost` is called once it can no longer be sure of it.
 
-    SQLite has one process by the lock on its data folder, so there its row is written once and the
-    lease does not run out.
+    SQLite has one process by the lock beside its file, so there its row is written once, the lease does
+    not run out, and every other row is a dead process's.
     """
 
     def __init__(
@@ -68,13 +68,15 @@ class Lease:
         )
 
     async def open(self) -> None:
-        """Registers this process. Rows of the same data folder are dead: we hold its lock."""
+        """Registers this process. Rows of the same data folder are dead: we hold its lock.
+
+        On SQLite all rows are, also those of a copy that was restored into another data folder.
+        """
         forever = self._database.dialect == "sqlite"
+        dead = "id <> :id" if forever else "instance = :instance AND id <> :id"
+        values = {"id": self._process_id} if forever else {"id": self._process_id, "instance": self._instance}
         async with self._database.system_write() as unit:
-            await unit.connection.execute(
-                text("DELETE FROM processes WHERE instance = :instance AND id <> :id"),
-                {"instance": self._instance, "id": self._process_id},
-            )
+            await unit.connection.execute(text(f"DELETE FROM processes WHERE {dead}"), values)
             await unit.connection.execute(self._upsert, self._values(10**12 if forever else None))
         self._sure_until = time.monotonic() + self._lease_s
         if not forever:

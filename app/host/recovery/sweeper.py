@@ -1,11 +1,11 @@
-"""Ends runs that nobody drives any more, and forgets events past their time."""
+"""Ends runs that nobody drives any more, and hourly forgets what is past its time."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import structlog
 from sqlalchemy import text
@@ -18,12 +18,24 @@ from app.storage.database import Database
 _log = structlog.get_logger(__name__)
 
 SWEEP_S = 5.0
-RETENTION_EVERY_S = 3600.0
+TIDY_EVERY_S = 3600.0
 OWN_GRACE_MS = 15_000
 """A run of ours that nothing drives here is an orphan after this time (its end could not be written)."""
 
 
 class Sweeper:
+    """One task of a serving process.
+
+    Args:
+        database: where runs, events and leases are.
+        process_id: ours.
+        live_here: ids of the runs that this process drives.
+        cancel_here: cancels one of them.
+        retention_days: after this the events of an ended run are forgotten.
+        hourly: what others want forgotten, called once an hour.
+        sweep_s: seconds between two sweeps.
+    """
+
     def __init__(
         self,
         *,
@@ -32,6 +44,7 @@ class Sweeper:
         live_here: Callable[[], Iterable[str]],
         cancel_here: Callable[[str], None],
         retention_days: int,
+        hourly: Sequence[Callable[[], Awaitable[object]]] = (),
         sweep_s: float = SWEEP_S,
     ) -> None:
         self._database = database
@@ -39,6 +52,7 @@ class Sweeper:
         self._live_here = live_here
         self._cancel_here = cancel_here
         self._retention_ms = retention_days * 86_400_000
+        self._hourly = (self.forget_old_events, *hourly)
         self._sweep_s = sweep_s
         self._task: asyncio.Task[None] | None = None
         now = now_ms_sql(database.dialect)
@@ -77,6 +91,11 @@ class Sweeper:
             ended += await end_run(self._database, row.id, process_id=self._process_id)
         return ended
 
+    async def tidy(self) -> None:
+        """Forgets what is past its time. Raises StorageUnavailable."""
+        for forget in self._hourly:
+            await forget()
+
     async def forget_old_events(self) -> int:
         """Deletes event lines of runs past the retention time, a few hundred runs at a time."""
         before = time.time_ns() // 1_000_000 - self._retention_ms
@@ -99,14 +118,14 @@ class Sweeper:
         return len(ids)
 
     async def _sweep_forever(self) -> None:
-        next_retention = time.monotonic() + 60
+        next_tidy = time.monotonic() + 60
         while True:
             await asyncio.sleep(self._sweep_s)
             try:
                 await self.sweep()
-                if time.monotonic() >= next_retention:
-                    next_retention = time.monotonic() + RETENTION_EVERY_S
-                    await self.forget_old_events()
+                if time.monotonic() >= next_tidy:
+                    next_tidy = time.monotonic() + TIDY_EVERY_S
+                    await self.tidy()
             except StorageUnavailable as error:
                 _log.warning("sweep_skipped", error=str(error.__cause__ or error))
             except Exception:  # noqa: BLE001 - the next sweep tries again; the log has the traceback

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from app.catalog.catalog import load_catalog
-from app.factory import package_migrations
+from app.catalog.histories import package_migrations
 from app.host.host import Host
 from app.main import create_app
 from app.settings import load_settings

@@ -43,11 +43,17 @@ def options(
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one and prints it.")] = 8000,
+    first_user: Annotated[
+        str | None,
+        typer.Option(
+            metavar="EMAIL", help="In an empty installation, make this user and print a token for it."
+        ),
+    ] = None,
 ) -> None:
     """Serve people and programs until stopped."""
     from app.cli.serve import run_server
 
-    run_server(host, port)
+    run_server(host, port, first_user=first_user)
 
 
 @app.command()

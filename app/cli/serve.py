@@ -7,14 +7,17 @@ import contextlib
 import signal
 import socket
 import sys
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import uvicorn
 
 from app.catalog.catalog import load_catalog
+from app.cli.greeting import greet
 from app.cli.schema import make_ready
 from app.errors import SettingsInvalid
+from app.host.identity.service import normal_email
 from app.main import create_app
 from app.settings import Settings, load_settings
 
@@ -32,19 +35,14 @@ class Server(uvicorn.Server):
     before the host is closed and its runs are on record.
     """
 
-    def __init__(self, config: uvicorn.Config, base_url: str) -> None:
+    def __init__(self, config: uvicorn.Config, greeting: Callable[[], Awaitable[str]]) -> None:
         super().__init__(config)
-        self._base_url = base_url
+        self._greeting = greeting
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            print(
-                f"Deskmate serves {self._base_url}  (stop it with Ctrl-C)\n"
-                f"  to talk to it:  DESKMATE_BASE_URL={self._base_url} DESKMATE_TOKEN=… deskmate chat\n"
-                f"  to get a token: deskmate token create --user EMAIL --scope '*'",
-                flush=True,
-            )
+            print(await self._greeting(), flush=True)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -58,8 +56,15 @@ class Server(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
 
-def run_server(host: str, port: int) -> None:
+def run_server(host: str, port: int, *, first_user: str | None = None) -> None:
+    """Serves until stopped; `first_user` is an e-mail address, made into a user where there is none.
+
+    Raises:
+        StartupError: settings, packages, database or data folder do not allow a start.
+        InvalidParams: `first_user` cannot be an address.
+    """
     settings = load_settings()
+    first_user = None if first_user is None else normal_email(first_user)
     listener = _listen(host, port)
     with listener:
         settings = _with_real_address(settings, host, listener)
@@ -68,10 +73,10 @@ def run_server(host: str, port: int) -> None:
             # waiting that long for the interpreter, with the one write lock held.
             sys.setswitchinterval(SWITCH_INTERVAL_S)
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            runner.run(_serve(settings, listener))
+            runner.run(_serve(settings, listener, first_user))
 
 
-async def _serve(settings: Settings, listener: socket.socket) -> None:
+async def _serve(settings: Settings, listener: socket.socket, first_user: str | None) -> None:
     from app.factory import open_host
 
     await make_ready(settings, load_catalog(settings.capabilities))
@@ -93,7 +98,8 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
             proxy_headers=False,  # forwarded addresses count only from proxies that are named, and none is
             timeout_graceful_shutdown=int(settings.shutdown_seconds),
         )
-        await Server(config, settings.base_url).serve(sockets=[listener])
+        greeting = partial(greet, host.identity, settings.base_url, first_user)
+        await Server(config, greeting).serve(sockets=[listener])
 
 
 def _listen(host: str, port: int) -> socket.socket:

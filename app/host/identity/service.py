@@ -171,9 +171,12 @@ class IdentityService:
             raise NotFound(f"There is no user {email}.")
         return user
 
-    async def has_users(self) -> bool:
+    async def first_user(self) -> User | None:
+        """The oldest account; None in an empty installation."""
         async with self._database.system_read() as unit:
-            return (await unit.connection.execute(select(users.c.id).limit(1))).first() is not None
+            oldest = select(users).order_by(users.c.created_at, users.c.id).limit(1)
+            row = (await unit.connection.execute(oldest)).one_or_none()
+        return None if row is None else _user(row)
 
     async def check_password(self, email: str, password: str) -> User | None:
         """The active user of these, or None; wrong password and unknown user take the same time."""

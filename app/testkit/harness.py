@@ -16,8 +16,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from app.catalog.catalog import Catalog
 from app.catalog.check import examine
 from app.catalog.faults import refuse
@@ -158,6 +156,8 @@ def harness_fixture(folder: Path) -> Callable[..., AsyncIterator[PackageHarness]
 
     The migrations run once; each test gets a copy of the file they made.
     """
+
+    import pytest  # here, since `deskmate capability check` must run where it is not installed
 
     @pytest.fixture(name="package")
     async def package(

@@ -56,8 +56,8 @@ class Settings(BaseModel):
     """Silence after which an open stream gets a blank line."""
     pool_size: Annotated[int, Field(ge=1, le=200)] = 10
     """Database connections of one process."""
-    flush_interval_ms: Annotated[float, Field(ge=0, le=1000)] = 6.0
-    """Least time between two writes of the event log; the first one goes at once."""
+    flush_interval_ms: Annotated[float, Field(ge=0, le=1000)] = 8.0
+    """How long text waits for more to share a write; what somebody waits for goes at once."""
     events_retention_days: Annotated[int, Field(ge=1, le=36500)] = 90
     """After this the lines of a run are gone and its items stay."""
     run_seconds: Annotated[float, Field(gt=0, le=86400)] = 900.0

@@ -49,10 +49,12 @@ class OpenAIChatProvider:
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[ModelEvent]]:
         profile = self._profile(request)
-        wire = build_chat_request(request, profile, self.id)
         reader = ChatReplyReader(profile.think_tags)
+        wire = build_chat_request(request, profile, self.id)
+        call = self._transport.post(self._url, self._headers(), wire.encode())
+        wire.body.clear()  # encoded: what is left of it serves to read the answer
         try:
-            async with self._transport.post(self._url, self._headers(), wire.encode()) as reply:
+            async with call as reply:
                 if not 200 <= reply.status < 300:
                     error = fault_of_response(reply.status, reply.headers, await reply.error_body())
                     yield [Failed(self._without_key(error))]

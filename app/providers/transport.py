@@ -14,6 +14,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from typing import cast
 
 import aiohttp
 import httpx
@@ -32,25 +33,34 @@ ERROR_BODY_TIMEOUT_S = 10.0
 
 
 class Reply:
-    """One HTTP answer whose body is still to be read."""
+    """One HTTP answer whose body is still to be read.
+
+    It keeps the stream alone: a model call lives for minutes, and httpx's response would keep the whole
+    request (history and tools, many kilobytes a run) for as long.
+    """
 
     def __init__(self, response: httpx.Response) -> None:
-        self._response = response
         self.status = response.status_code
         self.headers: Mapping[str, str] = response.headers
         """Names are looked up in lower case."""
         # Asked for identity, but some proxies compress all the same.
-        plain = response.headers.get("content-encoding", "identity") in ("identity", "")
-        self._chunks = response.aiter_raw() if plain else response.aiter_bytes()
+        self._compressed = None
+        if response.headers.get("content-encoding", "identity") not in ("identity", ""):
+            self._compressed = response
+        self._stream = cast("httpx.AsyncByteStream", response.stream)
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """The body as it arrives. Raises ProviderError where it is cut or falls silent."""
+        source = self._stream if self._compressed is None else self._compressed.aiter_bytes()
         try:
-            async for chunk in self._chunks:
+            async for chunk in source:
                 if chunk:
                     yield chunk
         except TRANSPORT_ERRORS as error:
             raise fault_of_exception(error) from None
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
     async def error_body(self) -> bytes:
         """The start of the body of a refusal; what is cut or late is left out."""
@@ -110,13 +120,14 @@ class HttpTransport:
                 },
                 extensions=self._extensions,
             )
-            response = await self._transport.handle_async_request(request)
+            reply = Reply(await self._transport.handle_async_request(request))
         except TRANSPORT_ERRORS as error:
             raise fault_of_exception(error) from None
+        del request, content  # sent, and not needed while the answer streams
         try:
-            yield Reply(response)
+            yield reply
         finally:
-            await response.aclose()
+            await reply.aclose()
 
     async def aclose(self) -> None:
         await self._transport.aclose()

@@ -69,6 +69,7 @@ class RunLog:
         turn: int,
         fence: int,
         mark_dirty: Callable[[RunLog], None],
+        hurry: Callable[[], None] = lambda: None,
         app_id: str | None = None,
         next_seq: int = 1,
         next_ordinal: int = 1,
@@ -86,6 +87,8 @@ class RunLog:
         self.messages = 0
         self.dirty = False
         self._mark_dirty = mark_dirty
+        self._hurry = hurry
+        self._silent = True
         self._pending: list[dict[str, Any] | _Text | _Item] = []
         self._pending_bytes = 0
         self._finish: Callable[[], Finish] | None = None
@@ -112,6 +115,9 @@ class RunLog:
                 last.deltas.append(delta)
                 return
         self._put(_Text(channel, [delta]))
+        if self._silent:
+            self._silent = False
+            self._hurry()  # the first words: somebody looks at an empty screen
 
     def activity(
         self,
@@ -165,6 +171,7 @@ class RunLog:
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._commit_waiters.append((self._put_count, future))
+        self._hurry()
         await future
 
     # --- the end ------------------------------------------------------------------------------

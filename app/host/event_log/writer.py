@@ -42,8 +42,9 @@ class LogStore(Protocol):
 class GroupWriter:
     """Commits run starts and log entries in groups.
 
-    The first entry is written at once; the next flush follows no sooner than `interval_s` after, so a
-    busy process shares one commit among many runs and a lonely run waits for nothing. What cannot be
+    The first entry is written at once; after it, text waits up to `interval_s` for company, so that a
+    busy process shares one commit among many runs. What somebody waits for (a run's start, its first
+    words, its end, a call that must be on record before it acts) does not wait. What cannot be
     written because the database is away is kept and tried again; `give_up_s` bounds how long a start
     waits, log entries wait for as long as the process holds its lease.
     """
@@ -55,6 +56,7 @@ class GroupWriter:
         self._dirty: list[RunLog] = []
         self._starts: list[tuple[RunStart, asyncio.Future[RunStarted | None], float]] = []
         self._wake = asyncio.Event()
+        self._hurry = asyncio.Event()
         self._closing = False
         self._task: asyncio.Task[None] | None = None
         self.failing_since: float | None = None
@@ -67,6 +69,7 @@ class GroupWriter:
         """Writes what waits, then stops."""
         self._closing = True
         self._wake.set()
+        self._hurry.set()
         if self._task is not None:
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait_for(self._task, timeout=10)
@@ -76,11 +79,16 @@ class GroupWriter:
         self._dirty.append(log)
         self._wake.set()
 
+    def hurry(self) -> None:
+        """Somebody waits for what is pending."""
+        self._hurry.set()
+
     async def start(self, start: RunStart) -> RunStarted | None:
         """Commits a run's first rows; None where its session did not take it (busy, foreign, limit)."""
         future: asyncio.Future[RunStarted | None] = asyncio.get_running_loop().create_future()
         self._starts.append((start, future, time.monotonic() + self._start_give_up_s))
         self._wake.set()
+        self._hurry.set()
         return await future
 
     # --- the loop -----------------------------------------------------------------------------
@@ -94,15 +102,21 @@ class GroupWriter:
                 await self._wake.wait()
                 continue
             began = time.monotonic()
+            self._hurry.clear()
             if self._starts:
                 await self._flush_starts()
             if self._dirty:
                 await self._flush_logs()
-            pause = self._interval_s - (time.monotonic() - began)
-            if pause > 0 and not self._closing:
-                await asyncio.sleep(pause)
-            else:
-                await asyncio.sleep(0)
+            await self._gather(self._interval_s - (time.monotonic() - began))
+
+    async def _gather(self, pause_s: float) -> None:
+        """Lets more text come together, until the pause is over or somebody waits."""
+        if pause_s <= 0 or self._hurry.is_set():
+            await asyncio.sleep(0)
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(pause_s):
+                await self._hurry.wait()
 
     async def _flush_starts(self) -> None:
         waiting, self._starts = self._starts, []

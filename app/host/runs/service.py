@@ -203,6 +203,7 @@ class RunService:
             turn=started.turn,
             fence=1,
             mark_dirty=self._writer.mark_dirty,
+            hurry=self._writer.hurry,
             app_id=start.app_id,
         )
         run = LiveRun(scope=scope, log=log, turn=started.turn, parts=parts, model_id=started.model)

@@ -85,6 +85,7 @@ def run_log(start: RunStart, writer: GroupWriter, *, fence: int = 1, turn: int =
         turn=turn,
         fence=fence,
         mark_dirty=writer.mark_dirty,
+        hurry=writer.hurry,
     )
 
 

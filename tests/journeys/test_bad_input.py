@@ -99,7 +99,8 @@ async def test_what_a_client_may_not_say_is_refused_by_name(service: Service) ->
     run_path = routes[2][1]
     for part in parts:
         assert_problem(await client.call("POST", run_path, {"input": [part]}), 422, "INVALID_PARAMS")
-    for given in ([], [TURN["input"][0]] * 65, "hi", {}):
+    wrong: tuple[Any, ...] = ([], [TURN["input"][0]] * 65, "hi", {})
+    for given in wrong:
         assert_problem(await client.call("POST", run_path, {"input": given}), 422, "INVALID_PARAMS")
     assert (await client.json("GET", run_path))["runs"] == []
     assert len((await client.json("GET", "/sessions"))["sessions"]) == 1

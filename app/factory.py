@@ -139,6 +139,8 @@ async def open_host(settings: Settings) -> AsyncGenerator[Host]:
             kind="serve",
             instance=folder.instance,
             on_lost=lambda: runs.lose_all(RunInterrupted("This process lost its lease on the database.")),
+            lease_s=settings.lease_seconds,
+            renew_s=settings.lease_renew_seconds,
         )
         await lease.open()
         stack.push_async_callback(lease.aclose)
@@ -148,6 +150,7 @@ async def open_host(settings: Settings) -> AsyncGenerator[Host]:
             live_here=runs.live_runs,
             cancel_here=runs.cancel_here,
             retention_days=settings.events_retention_days,
+            sweep_s=settings.sweep_seconds,
             hourly=[idempotency.purge],
         )
         await sweeper.open()

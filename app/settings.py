@@ -68,6 +68,12 @@ class Settings(BaseModel):
     """Most tool calls of one run; 0 switches the limit off."""
     user_live_runs: Annotated[int, Field(ge=1)] = 8
     """Most runs of one user at a time, where the user's own row says nothing."""
+    lease_seconds: Annotated[float, Field(ge=1, le=3600)] = 30.0
+    """How long the others wait for a process that has fallen silent before they end its runs (PostgreSQL)."""
+    lease_renew_seconds: Annotated[float, Field(gt=0, le=1200)] = 10.0
+    """How often a process renews its lease."""
+    sweep_seconds: Annotated[float, Field(gt=0, le=600)] = 5.0
+    """How often a process looks for runs that nobody drives any more."""
     body_limit_bytes: Annotated[int, Field(ge=1024)] = 1_048_576
     """Largest JSON body."""
     upload_limit_bytes: Annotated[int, Field(ge=1024)] = 20 * 1_048_576
@@ -150,6 +156,11 @@ class Settings(BaseModel):
                 raise ValueError(
                     "DESKMATE_SECRET_KEY is required with DESKMATE_REDIS_URL, the same in every process"
                 )
+        if self.lease_renew_seconds > self.lease_seconds / 2:
+            raise ValueError(
+                "DESKMATE_LEASE_RENEW_SECONDS must be at most half of DESKMATE_LEASE_SECONDS, "
+                "so that one failed renewal does not cost the lease"
+            )
         if self.secret_key is not None and len(self.secret_key.get_secret_value()) < MIN_SECRET_CHARACTERS:
             raise ValueError(f"DESKMATE_SECRET_KEY must have at least {MIN_SECRET_CHARACTERS} characters")
         if self.base_url.startswith("http://") and not self.is_loopback and not self.insecure_http:

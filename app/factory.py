@@ -41,6 +41,7 @@ from app.protocol.ids import new_id
 from app.providers.registry import load_models
 from app.services.cursors import Cursors
 from app.services.files import FileStore
+from app.services.handles import PackageMemory, PackageSessions
 from app.services.memory import MemoryService
 from app.services.sessions import SessionService
 from app.settings import Settings
@@ -95,7 +96,7 @@ async def open_host(settings: Settings) -> AsyncGenerator[Host]:
             authority=HostAuthority(),
             confirmations=confirmations,
             audit=audit,
-            services={"memory": memory.handle(), "sessions": session_service.handle()},
+            services={"memory": PackageMemory(memory), "sessions": PackageSessions(session_service)},
         )
         gate.bind_eager()
 

@@ -19,7 +19,7 @@ from app.protocol.identity import Principal
 from app.protocol.ids import new_id
 from app.protocol.jsontext import clean_text
 from app.sdk.errors import InvalidInput, NotFoundHere
-from app.sdk.handles import Fact, MemoryHandle
+from app.sdk.handles import Fact
 from app.services.ranking import ranked
 from app.storage.tables import memories
 from app.storage.unit import Unit
@@ -139,12 +139,6 @@ class MemoryService:
             memories.c.id == id,
         )
         return cast("CursorResult[Any]", await unit.connection.execute(statement)).rowcount > 0
-
-    def handle(self) -> MemoryHandle:
-        """The `memory` handle of packages."""
-        from app.services.handles import PackageMemory
-
-        return PackageMemory(self)
 
 
 def _clean(content: str) -> str:

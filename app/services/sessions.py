@@ -17,7 +17,6 @@ from app.errors import InvalidParams, NotFound, PreconditionFailed
 from app.protocol.column_types import Instant, from_ms, to_ms
 from app.protocol.ids import new_id
 from app.protocol.jsontext import clean_text
-from app.sdk.handles import SessionsHandle
 from app.services.cursors import Cursors
 from app.services.session_removal import RemovedSession, remove_session
 from app.storage.tables import sessions
@@ -225,12 +224,6 @@ class SessionService:
         if row is None:
             raise NotFound
         return await remove_session(unit, owner_id=owner_id, session_id=session_id, live_run_id=row[0])
-
-    def handle(self) -> SessionsHandle:
-        """The `sessions` handle of packages."""
-        from app.services.handles import PackageSessions
-
-        return PackageSessions(self)
 
 
 def clean_title(title: str) -> str:

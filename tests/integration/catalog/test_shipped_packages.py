@@ -10,6 +10,7 @@ import pytest
 from app.catalog.discover import SHIPPED
 from app.protocol.identity import Principal
 from app.services.cursors import Cursors
+from app.services.handles import PackageMemory, PackageSessions
 from app.services.memory import MemoryService
 from app.services.sessions import SessionService
 from app.storage.migrate import PackageMigrations, check
@@ -20,7 +21,7 @@ SESSIONS = SessionService(cursors=Cursors(secret=b"x" * 32))
 
 @pytest.fixture
 async def shipped(empty_url: str) -> AsyncIterator[PackageHarness]:
-    services = {"memory": MemoryService().handle(), "sessions": SESSIONS.handle()}
+    services = {"memory": PackageMemory(MemoryService()), "sessions": PackageSessions(SESSIONS)}
     folders = [path.parent for path in SHIPPED.glob("*/manifest.toml")]
     async with open_harness(*folders, url=empty_url, services=services) as harness:
         yield harness

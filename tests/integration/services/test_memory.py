@@ -12,6 +12,7 @@ from app.protocol.ids import UserId, new_id
 from app.sdk.errors import InvalidInput, NotFoundHere
 from app.sdk.tables import package_base
 from app.services.cursors import Cursors
+from app.services.handles import PackageMemory, PackageSessions
 from app.services.memory import MemoryService, Reach
 from app.services.sessions import SessionService
 from app.storage.database import Database
@@ -119,7 +120,7 @@ async def test_the_handles_are_bound_to_the_unit_they_are_given(database: Databa
     schema = PackageSchema(base)
     principal = caller(owner, kind="browser")
     service = SessionService(cursors=Cursors(secret=b"s"))
-    memory, sessions = MemoryService().handle(), service.handle()
+    memory, sessions = PackageMemory(MemoryService()), PackageSessions(service)
     async with database.tenant_write(owner) as unit:
         made = await service.create(unit, owner_id=owner, app_id=None, title="Algebra")
         tx = PackageTx(unit, schema=schema, principal=principal, session_id=made.id)

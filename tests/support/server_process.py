@@ -39,7 +39,13 @@ class ServerProcess:
     """A server under test. `close` is safe in every state, also when it was killed or stopped."""
 
     def __init__(
-        self, command: Sequence[str], *, env: Mapping[str, str], log: Path, base_url: str = ""
+        self,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        log: Path,
+        base_url: str = "",
+        cwd: Path = ROOT,
     ) -> None:
         self.base_url = base_url
         self.log_path = log
@@ -47,7 +53,7 @@ class ServerProcess:
         # A session of its own: a Ctrl-C of the test run does not race with our own clean-up.
         self._process = subprocess.Popen(
             list(command),
-            cwd=ROOT,
+            cwd=cwd,
             env=dict(env),
             stdin=subprocess.DEVNULL,
             stdout=self._log,

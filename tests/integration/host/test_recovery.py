@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -258,13 +259,7 @@ async def test_a_package_switched_off_is_off_within_the_run(
     call = _call(start)
     async with database.tenant_write(start.owner_id) as unit:
         with pytest.raises(PackageDisabled):
-            await HostAuthority().check(
-                unit, call, CapabilityDefinition(**{**_members(ADD), "package": package})
-            )
-
-
-def _members(definition: CapabilityDefinition) -> dict[str, Any]:
-    return {name: getattr(definition, name) for name in CapabilityDefinition.__slots__}
+            await HostAuthority().check(unit, call, replace(ADD, package=package))
 
 
 async def test_a_take_over_waits_for_an_effect_under_way(database: Database, writer: GroupWriter) -> None:
@@ -292,3 +287,39 @@ async def test_a_take_over_waits_for_an_effect_under_way(database: Database, wri
     go_on.set()
     await task
     assert await takeover is True
+
+
+async def test_on_sqlite_a_row_from_another_data_folder_is_a_dead_process(
+    database: Database, writer: GroupWriter
+) -> None:
+    """A copy of the file, restored into another data folder, brings the row of the process it came from."""
+    old, new = new_id("prc"), new_id("prc")
+    first = _lease(database, old, new_id("ins"))
+    await first.open()
+    start = await _begin(database, writer, old)
+    second = _lease(database, new, new_id("ins"))
+    await second.open()
+    await _sweeper(database, new).sweep()
+    status = await one(database, "SELECT status FROM runs WHERE id = :r", r=start.run_id)
+    assert status == ("failed" if database.dialect == "sqlite" else "running")
+    await second.aclose()
+    await first.aclose()
+
+
+async def test_tidying_forgets_what_others_want_forgotten_too(database: Database) -> None:
+    calls: list[str] = []
+
+    async def purge() -> int:
+        calls.append("purge")
+        return 0
+
+    sweeper = Sweeper(
+        database=database,
+        process_id="prc_me",
+        live_here=list,
+        cancel_here=lambda _: None,
+        retention_days=90,
+        hourly=[purge],
+    )
+    await sweeper.tidy()
+    assert calls == ["purge"]

@@ -63,7 +63,12 @@ class DeskmateError(Exception):
 
     def as_dict(self) -> dict[str, Any]:
         """The `{code, message, retryable, source}` object of events and tool results (C11)."""
-        return {"code": self.code, "message": self.message, "retryable": self.retryable, "source": self.source}
+        return {
+            "code": self.code,
+            "message": self.message,
+            "retryable": self.retryable,
+            "source": self.source,
+        }
 
 
 # --- requests ---------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import orjson
 
 from tests.support.client import answer_text
 from tests.support.processes import Installation
-from tests.support.replies import Say, Reply, call, say
+from tests.support.replies import Reply, Say, call, say
 from tests.support.stub_model import StubModel
 
 MISTAKE = '{"question": "3/4 + 1/8 = ?", "answer": "4/12", "subject": "math"}'
@@ -266,10 +266,12 @@ async def test_keep_alive_lines_hold_an_idle_proxy_open(installation: Installati
     """O13: silence longer than a proxy's patience; blank lines come and the stream is whole."""
     stub.add(Reply(steps=(Say(deltas=("late",)),), wait_before_headers=2.5))
     extra = {"DESKMATE_KEEPALIVE_SECONDS": "0.5"}
-    async with installation.serve(extra=extra) as server:
-        async with await installation.new_client(server, "j@example.org") as client:
-            session = await client.create_session()
-            async with client.run(session, "q") as stream:
-                await stream.read_all()
-                assert stream.keepalives >= 2
-                assert answer_text(stream.seen) == "late"
+    async with (
+        installation.serve(extra=extra) as server,
+        await installation.new_client(server, "j@example.org") as client,
+    ):
+        session = await client.create_session()
+        async with client.run(session, "q") as stream:
+            await stream.read_all()
+            assert stream.keepalives >= 2
+            assert answer_text(stream.seen) == "late"

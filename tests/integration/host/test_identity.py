@@ -58,7 +58,7 @@ async def test_asking_costs_one_query_and_writes_nothing(
     user = await identity.add_user(an_email())
     token, _ = await identity.create_token(user.email, ["*"])
     counting = _Counting(database)
-    asking = IdentityService(database=cast(Database, counting), clock=clock)
+    asking = IdentityService(database=cast("Database", counting), clock=clock)
     await asking.authenticate(f"Bearer {token}")
     mistyped = token[:-1] + ("a" if token[-1] != "a" else "b")
     with pytest.raises(Unauthenticated):

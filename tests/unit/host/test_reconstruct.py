@@ -55,7 +55,7 @@ def ended(
 
 
 def kinds(lines: list[dict[str, Any]]) -> list[str]:
-    return [line.get("status") if line["type"] == "activity" else line["type"] for line in lines]
+    return [str(line["status"]) if line["type"] == "activity" else line["type"] for line in lines]
 
 
 def test_a_run_that_had_said_nothing_gets_its_error_and_its_end() -> None:

@@ -1,7 +1,7 @@
 """The one transaction of a mutating call (P8): authority, writes, result, audit, one commit.
 
-Statements: BEGIN (with owner and role), the Host's authority check, what the package writes, one INSERT
-of the effect, one of the audit entry, COMMIT. The effect row is written last, with its result, so there
+Statements: BEGIN (with owner and role), the Host's authority check, what the package writes, the INSERTs
+of the effect and its audit entry (one round trip on PostgreSQL), COMMIT. The effect row is written last, with its result, so there
 is no UPDATE. Two calls with one key cannot both commit: the second's INSERT waits for the first
 (PostgreSQL) or comes after it (SQLite), inserts nothing, is rolled back, and answers what is on record.
 """
@@ -168,9 +168,9 @@ class Effect:
         await unit.flush()
         if self._definition.effect == "external":
             await self._forget_intent(unit)
+        await self._audit(unit)  # goes with the next statement, or with the commit; rolled back like it
         if not await self._insert(unit, "done", self.recorded.result):
             raise KeyTaken
-        await self._audit(unit)
         self._parts.crash("in_effect_before_commit")
 
     def _note_commit(self) -> None:
@@ -193,7 +193,7 @@ class Effect:
             "session_id": invocation.session_id,
             "at": to_ms(self._parts.clock()),
         }
-        return len(await unit.rows(_INSERT, values)) == 1
+        return len(await unit.last_rows(_INSERT, values)) == 1
 
     async def _replay_if_recorded(self, unit: Unit, *, own_intent: bool = True) -> None:
         """Raises Replayed, or why not; returns if nothing is on record (but our own intent, if allowed)."""

@@ -24,16 +24,26 @@ class Statement:
         postgresql: its own text where the two differ.
     """
 
-    __slots__ = ("names", "postgresql", "sqlite")
+    __slots__ = ("_with", "names", "postgresql", "source", "sqlite")
 
     def __init__(self, sql: str, *, postgresql: str | None = None) -> None:
         self.sqlite = sql
-        source = postgresql or sql
+        self.source = source = postgresql or sql
+        self._with: dict[int, Statement] = {}
         self.names: list[str] = []
         for name in _NAME.findall(source):
             if name not in self.names:
                 self.names.append(name)
         self.postgresql = _NAME.sub(lambda found: f"${self.names.index(found[1]) + 1}", source)
+
+    def along_with(self, other: Statement) -> Statement:
+        """Both in one PostgreSQL statement, `other` as a data-modifying CTE; its parameters get the prefix
+        `also_`. Statements live as long as the process, so each pair is put together once."""
+        both = self._with.get(id(other))
+        if both is None:
+            text = _NAME.sub(lambda found: f":also_{found[1]}", other.source)
+            both = self._with[id(other)] = Statement(f"WITH also AS ({text}) {self.source}")
+        return both
 
     def arguments(self, values: Mapping[str, Any]) -> list[Any]:
         """The values in the order of PostgreSQL's numbered parameters."""

@@ -80,6 +80,15 @@ class Unit:
             return await self._raw.fetch(statement.postgresql, *statement.arguments(values))
         return await run_in_thread(self._raw, run_on_sqlite, sqlite_of(self._raw), statement, values)
 
+    async def last_rows(self, statement: Statement, values: Mapping[str, Any]) -> Sequence[Row]:
+        """As `rows`, for the transaction's last statement but one: takes along what `before_commit` holds,
+        where both fit into one round trip."""
+        if self.dialect == "postgresql" and len(self._last) == 1:
+            other, its_values = self._last.pop()
+            both = statement.along_with(other)
+            return await self.rows(both, {**values, **{f"also_{k}": v for k, v in its_values.items()}})
+        return await self.rows(statement, values)
+
     def before_commit(self, statement: Statement, values: Mapping[str, Any]) -> None:
         """Runs a hot statement, whose rows nobody needs, last in this transaction: on SQLite in one hop
         with the COMMIT."""

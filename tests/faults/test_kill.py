@@ -24,7 +24,7 @@ POINTS = {
     "after_run_start": False,
     "before_event_commit": False,
     "after_event_commit": False,
-    "after_event_commit:3": False,
+    "after_event_commit:3": None,  # how events share commits decides which is the third
     "before_handler": False,
     "in_effect_before_commit": False,
     "after_effect_commit": True,
@@ -106,7 +106,8 @@ async def test_a_killed_process_leaves_a_record_that_tells_what_happened(
 
         found = (await client.invoke("mistakes::search", {})).json()["result"]
         count = orjson.dumps(found).count(b"what is 7 x 8")
-        assert count == (1 if POINTS[point] else 0), "the effect is there exactly once, or not at all"
+        expected = {True: (1,), False: (0,), None: (0, 1)}[POINTS[point]]
+        assert count in expected, "the effect is there exactly once, or not at all"
         told = [
             e
             for e in events

@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 
+import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.problems import REQUEST_ID, problem_of, unforeseen
@@ -61,6 +62,7 @@ class Edge:
             return
         request_id = "req_" + secrets.token_hex(10)
         scope[REQUEST_ID] = request_id
+        structlog.contextvars.bind_contextvars(request_id=request_id)
         begun = False
 
         async def send_with_headers(message: Message) -> None:

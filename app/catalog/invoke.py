@@ -23,6 +23,7 @@ from app.catalog.nested import NestedCall, NestedCalls
 from app.catalog.package import Entry
 from app.catalog.results import HandlerFault, pack_result
 from app.errors import DeskmateError, OutcomeUnknown, RunFatal, StartupError, ToolExecutionError, ToolTimeout
+from app.protocol.column_types import from_ms, to_ms
 from app.protocol.definitions import CapabilityDefinition
 from app.protocol.identity import Initiator, Principal
 from app.protocol.ports import Invocation
@@ -67,7 +68,7 @@ class HandlerCall:
         self._nested = NestedCalls(bound.nested, invocation, bound.binding.package.manifest.permissions)
         self.checked = False
         """Whether the Host was asked within one of this call's transactions."""
-        self.now: datetime = parts.clock()
+        self.now: datetime = from_ms(to_ms(parts.clock()))  # as it is stored and read again
 
     @property
     def call_id(self) -> str:

@@ -22,7 +22,8 @@ class CallFailed(ToolError):
     def __init__(self, error: Mapping[str, Any], status: int, details: Mapping[str, Any]) -> None:
         super().__init__(
             str(error.get("message", "The call failed.")),
-            retryable=bool(error.get("retryable", False)),
+            # A model may mend its arguments and try again; the same request would fail the same way.
+            retryable=bool(error.get("retryable", False)) and status not in (404, 409, 422),
             source=error.get("source", "tool"),
             details={**details, "source": error.get("source", "tool")},
         )
@@ -64,7 +65,8 @@ class Invocations:
         if outcome.status == "awaiting_confirmation":
             confirmation_id = str(outcome.extra.get("confirmation_id", ""))
             raise ConfirmationRequired(
-                "The user must approve this call: open the link, then read the confirmation.",
+                "This call waits for its user, who decides in the browser under their own sign-in; "
+                "no token can approve it. Its state can be read as a confirmation.",
                 details={"confirmation_id": confirmation_id, "url": self._confirmations.url(confirmation_id)},
             )
         if outcome.error is not None:

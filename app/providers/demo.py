@@ -31,6 +31,8 @@ LOADER_TOOL = "catalog_load_domain"
 BATCH_PAUSE_S = 0.02
 QUOTE_LIMIT = 400
 
+_HOST_NOTE = re.compile(r"<note>.*?</note>", re.DOTALL)
+"""What the host adds to a message is not the user's: neither their language nor their question."""
 _CJK = re.compile(r"[\u3400-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af]")
 _PIECE = re.compile(r"[\u3400-\u9fff，。：；！？]{1,3}|\s*[^\s\u3400-\u9fff，。：；！？]+|\s+")
 
@@ -59,7 +61,7 @@ class DemoProvider:
         return self._id
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Sequence[ModelEvent]]:
-        text = last_user_text(request)
+        text = _HOST_NOTE.sub("", last_user_text(request)).strip()
         results = _results_of_turn(request)
         plan = _plan(request, text)
         action = _next_call(request, plan, results, text)

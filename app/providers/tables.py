@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from app.errors import SettingsInvalid
@@ -26,8 +27,14 @@ class Table:
         if value is None and default is not None:
             return default
         if not isinstance(value, str) or not value.strip():
-            raise self.refuse(key, "is missing" if value is None else "must be a string that is not empty")
+            raise self.refuse(
+                key, self._missing(key) if value is None else "must be a string that is not empty"
+            )
         return value
+
+    def _missing(self, key: str) -> str:
+        meant = get_close_matches(key, [name for name in self._data if name not in self._asked], n=1)
+        return f"is missing (is {meant[0]} meant for it?)" if meant else "is missing"
 
     def texts(self, key: str, default: Sequence[str]) -> list[str]:
         value = self._take(key)

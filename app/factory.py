@@ -13,7 +13,7 @@ from app.agent.config import AgentConfig, Limits
 from app.catalog.catalog import load_catalog
 from app.catalog.gate import Gate
 from app.catalog.histories import package_migrations
-from app.errors import RunInterrupted
+from app.errors import RunInterrupted, StorageUnavailable
 from app.host.audit import AuditLog
 from app.host.authority import HostAuthority
 from app.host.confirmations import Confirmations
@@ -105,8 +105,10 @@ async def open_host(settings: Settings) -> AsyncGenerator[Host]:
         writer.open()
         stack.push_async_callback(writer.aclose)
         snapshots = Snapshots(database=database, source=catalog)
+        blobs = FileStore(settings.data_dir / "files")
+        blobs.remove_halves()
         files = HostFiles(
-            database=database, store=FileStore(settings.data_dir / "files"), clock=_now,
+            database=database, store=blobs, clock=_now,
             limit_bytes=settings.upload_limit_bytes,
         )  # fmt: skip
         hub = Hub(keepalive_s=settings.keepalive_seconds)
@@ -159,7 +161,10 @@ async def open_host(settings: Settings) -> AsyncGenerator[Host]:
 
         async def end_live_runs() -> None:
             for run_id in await runs.aclose():
-                await end_run(database, run_id, process_id=process_id)
+                try:
+                    await end_run(database, run_id, process_id=process_id)
+                except StorageUnavailable:
+                    _log.warning("run_left_to_the_next_start", run_id=run_id)
 
         stack.push_async_callback(end_live_runs)
         packages = package_migrations(catalog)

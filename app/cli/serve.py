@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 import uvicorn
 
+from app.api.http import LimitedHttp
 from app.catalog.catalog import load_catalog
 from app.cli.greeting import greet
 from app.cli.schema import make_ready
@@ -91,7 +92,7 @@ async def _serve(settings: Settings, listener: socket.socket, first_user: str | 
             create_app(settings, already_open),
             log_level="warning",
             access_log=False,
-            http="httptools",
+            http=LimitedHttp,
             ws="none",
             lifespan="on",
             server_header=False,

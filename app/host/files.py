@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+import structlog
+
 from app.errors import NotFound, UnsupportedMediaType
 from app.host.event_log.log import rfc3339
 from app.protocol.column_types import to_ms
@@ -24,6 +26,8 @@ from app.services.files import (
     unused,
 )
 from app.storage.database import Database
+
+_log = structlog.get_logger(__name__)
 
 TEXT_CHARS = 200_000
 """Most characters of a text file that go into a turn."""
@@ -113,13 +117,18 @@ class HostFiles:
 
     async def load(self, owner_id: str, file_ids: list[str]) -> Mapping[str, ImagePart]:
         found = await self._find(owner_id, file_ids)
-        return {
-            stored.id: ImagePart(
-                stored.media_type, await asyncio.to_thread(self._store.read, stored.sha256), stored.id
-            )
-            for stored in found.values()
-            if stored.media_type in IMAGE_TYPES
-        }
+        pictures: dict[str, ImagePart] = {}
+        for stored in found.values():
+            if stored.media_type not in IMAGE_TYPES:
+                continue
+            try:
+                data = await asyncio.to_thread(self._store.read, stored.sha256)
+            except NotFound:
+                # The row is there and the bytes are not: the turn goes on without the picture.
+                _log.warning("picture_bytes_missing", file_id=stored.id)
+                continue
+            pictures[stored.id] = ImagePart(stored.media_type, data, stored.id)
+        return pictures
 
     async def remove_unused(self, digests: Sequence[str]) -> None:
         """Removes blobs that no row refers to any more."""

@@ -41,9 +41,10 @@ class Hub:
             while True:
                 try:
                     async with asyncio.timeout(self._keepalive_s):
-                        yield await queue.get()
+                        line = await queue.get()
                 except TimeoutError:
-                    yield b"\n"
+                    line = b"\n"
+                yield line  # outside the timer: it would end a reader who takes his time
         finally:
             self._open[session_id].discard(queue)
             if not self._open[session_id]:

@@ -54,6 +54,9 @@ class Idempotency:
         self._database = database
         self._process_id = process_id
         self._clock = clock
+        self._in_flight: set[tuple[str, str, str]] = set()
+        """What this process really works on. A row of ours that is not among them was left behind when
+        the database was away at the end of its request."""
 
     async def run(
         self,
@@ -73,18 +76,28 @@ class Idempotency:
         check_key(key)
         if key is None:
             return await action()
+        mine = (principal.user_id, route, key)
         kept = await self._claim(principal.user_id, route, key, body_digest)
         if kept is not None:
             return kept
+        self._in_flight.add(mine)
+        try:
+            return await self._answer(principal.user_id, route, key, action)
+        finally:
+            self._in_flight.discard(mine)
+
+    async def _answer(
+        self, owner_id: str, route: str, key: str, action: Callable[[], Awaitable[Answer]]
+    ) -> Answer:
         try:
             answer = await action()
         except BaseException:
-            await self._release(principal.user_id, route, key)
+            await self._release(owner_id, route, key)
             raise
         if answer.status >= 500:
-            await self._release(principal.user_id, route, key)
+            await self._release(owner_id, route, key)
         else:
-            await self._keep(principal.user_id, route, key, answer)
+            await self._keep(owner_id, route, key, answer)
         return answer
 
     async def purge(self) -> int:
@@ -133,7 +146,11 @@ class Idempotency:
                     )
                 if row.status == "done":
                     return _kept(row)
-                if row.process_id == self._process_id or await self._lives(unit, row.process_id):
+                if row.process_id == self._process_id:
+                    running = (owner_id, route, key) in self._in_flight
+                else:
+                    running = await self._lives(unit, row.process_id)
+                if running:
                     raise IdempotencyInProgress(
                         "The first request with this Idempotency-Key still runs.", retry_after_s=1.0
                     )

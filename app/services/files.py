@@ -55,9 +55,9 @@ class FileStore:
         path = self._path(digest)
         if path.exists():
             return digest
+        temporary = path.with_name(f".{digest}.{secrets.token_hex(4)}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = path.with_name(f".{digest}.{secrets.token_hex(4)}")
             with temporary.open("xb") as file:
                 file.write(data)
                 file.flush()
@@ -65,8 +65,14 @@ class FileStore:
             temporary.replace(path)
             _sync_folder(path.parent)
         except OSError as error:
+            temporary.unlink(missing_ok=True)  # a full disk must not stay full of halves
             raise StorageUnavailable("The file could not be stored; try again later.") from error
         return digest
+
+    def remove_halves(self) -> None:
+        """Removes what a process that died in mid-write left. Call it before anything is written."""
+        for half in self._root.glob("??/.*"):
+            half.unlink(missing_ok=True)
 
     def read(self, digest: str) -> bytes:
         """Raises NotFound where there is no such blob."""

@@ -10,6 +10,12 @@ import asyncio
 from collections import deque
 from types import TracebackType
 
+from app.errors import StorageUnavailable
+
+WAIT_S = 20.0
+"""How long a write unit queues. Its holder waits for the file itself, so a program outside that keeps the
+file locked would otherwise keep every later request waiting for all before it."""
+
 
 class WriteLock:
     """A FIFO lock with one fast lane.
@@ -17,8 +23,9 @@ class WriteLock:
     The event writer is urgent: what it commits is what every open client waits for.
     """
 
-    def __init__(self, *, enabled: bool = True) -> None:
+    def __init__(self, *, enabled: bool = True, wait_s: float = WAIT_S) -> None:
         self._enabled = enabled
+        self._wait_s = wait_s
         self._held = False
         self._urgent: deque[asyncio.Future[None]] = deque()
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -40,6 +47,13 @@ class WriteLock:
         queue = self._urgent if urgent else self._waiting
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         queue.append(turn)
+        try:
+            async with asyncio.timeout(None if urgent else self._wait_s):
+                await self._own_turn(turn, queue)
+        except TimeoutError as error:
+            raise StorageUnavailable("The database is busy with another program; try again soon.") from error
+
+    async def _own_turn(self, turn: asyncio.Future[None], queue: deque[asyncio.Future[None]]) -> None:
         try:
             await turn
         except asyncio.CancelledError:

@@ -20,6 +20,7 @@ _T = TypeVar("_T")
 
 RETRY_FIRST_S = 0.05
 RETRY_MOST_S = 1.0
+CLOSE_S = 10.0
 
 
 class LogStore(Protocol):
@@ -71,8 +72,10 @@ class GroupWriter:
         self._wake.set()
         self._hurry.set()
         if self._task is not None:
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.wait_for(self._task, timeout=10)
+            try:
+                await asyncio.wait_for(self._task, timeout=CLOSE_S)
+            except TimeoutError:
+                _log.warning("event_log_not_written_at_close")  # recovery ends these runs at the next start
         await self._store.aclose()
 
     def mark_dirty(self, log: RunLog) -> None:
@@ -84,11 +87,19 @@ class GroupWriter:
         self._hurry.set()
 
     async def start(self, start: RunStart) -> RunStarted | None:
-        """Commits a run's first rows; None where its session did not take it (busy, foreign, limit)."""
+        """Commits a run's first rows; None where its session did not take it (busy, foreign, limit).
+
+        Raises StorageUnavailable where the database is away for too long, whatever else waits for it.
+        """
         future: asyncio.Future[RunStarted | None] = asyncio.get_running_loop().create_future()
-        self._starts.append((start, future, time.monotonic() + self._start_give_up_s))
+        entry = (start, future, time.monotonic() + self._start_give_up_s)
+        self._starts.append(entry)
         self._wake.set()
         self._hurry.set()
+        await asyncio.wait({future}, timeout=self._start_give_up_s)
+        if not future.done() and entry in self._starts:  # never sent: log entries before it still wait
+            self._starts.remove(entry)
+            raise StorageUnavailable("The database does not take new runs right now; try again soon.")
         return await future
 
     # --- the loop -----------------------------------------------------------------------------

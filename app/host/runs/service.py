@@ -20,7 +20,6 @@ from app.errors import (
     NotFound,
     RunInterrupted,
     SessionBusy,
-    StorageUnavailable,
     VersionConflict,
 )
 from app.host.event_log import GroupWriter, RunLog, RunStart, RunStarted
@@ -135,6 +134,9 @@ class RunService:
         if self._closing:
             raise RunInterrupted("The server is shutting down; try again in a moment.")
         frozen = await self._snapshots.freeze(principal)
+        # Before they are looked up: another session that is deleted at this moment either finds the
+        # upload shared and leaves it, or has removed it already and the turn is refused.
+        await self._inputs.attach(principal.user_id, session_id, parts)
         stored = await self._inputs.resolve(principal, parts)
         digest = frozen.snapshot.digest
         start = RunStart(
@@ -213,9 +215,6 @@ class RunService:
 
     async def _drive(self, run: LiveRun) -> None:
         try:
-            # Here and not in the start: a refused turn uses nothing, and a deletion waits for this task.
-            with contextlib.suppress(StorageUnavailable):  # then the upload stays, as one never used
-                await self._inputs.attach(run.scope.principal.user_id, run.scope.session_id, run.parts)
             await self._driver.drive(run)
         finally:
             self._live.pop(run.scope.run_id, None)
@@ -319,7 +318,8 @@ class RunService:
 
     async def stop_session(self, principal: Principal, session_id: str, *, wait_s: float = 15.0) -> None:
         """Cancels the live run of a session, if any, and waits for its end. Raises SessionBusy."""
-        for _ in range(int(wait_s / 0.05)):
+        deadline = time.monotonic() + wait_s
+        while time.monotonic() < deadline:
             async with self._database.tenant_read(principal.user_id) as unit:
                 values = {"session": session_id, "owner": principal.user_id}
                 run_id = (await unit.connection.execute(_LIVE_RUN, values)).scalar_one_or_none()
@@ -328,7 +328,7 @@ class RunService:
             await self.cancel(principal, run_id)
             run = self._live.get(run_id)
             if run is not None and run.task is not None:
-                await asyncio.wait({run.task}, timeout=wait_s)
+                await asyncio.wait({run.task}, timeout=max(0.0, deadline - time.monotonic()))
             await asyncio.sleep(0.05)
         raise SessionBusy("The live run of this session did not end in time; try again.")
 

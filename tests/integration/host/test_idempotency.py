@@ -160,3 +160,24 @@ async def test_a_day_later_the_key_is_free(service: Idempotency, clock: Clock) -
 async def test_a_malformed_key_is_refused(service: Idempotency, key: str) -> None:
     with pytest.raises(InvalidParams):
         await service.run(somebody(), "POST /x", key, "d", Counter())
+
+
+async def test_a_row_left_behind_by_an_outage_is_taken_over_by_its_own_process(
+    service: Idempotency, database: Database, clock: Clock
+) -> None:
+    """The database was away when the failed request wanted to free its key."""
+    caller, act = somebody(), Counter()
+    async with database.system_write() as unit:
+        await unit.connection.execute(
+            insert(idempotency_keys).values(
+                owner_id=caller.user_id,
+                route="POST /x",
+                key="k",
+                body_digest="d",
+                status="running",
+                process_id=service._process_id,  # pyright: ignore[reportPrivateUsage]
+                created_at=clock(),
+            )
+        )
+    assert (await service.run(caller, "POST /x", "k", "d", act)).status == 201
+    assert act.runs == 1

@@ -8,54 +8,30 @@ call has a result, arguments are JSON text, nothing is empty, names and ids fit 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
-
-import orjson
 
 from app.protocol.conversation import (
     AssistantMessage,
     ImagePart,
-    Message,
     ModelRequest,
     Part,
     TextPart,
-    ToolCall,
-    ToolResultMessage,
     ToolSpec,
     UserMessage,
 )
+from app.providers.http_provider import WireRequest
+from app.providers.paired import UNSEEN_IMAGE, PairedCall, Turn, called_names, pair, told
 from app.providers.profiles import Profile
 from app.providers.strict_schema import strict_schema
 from app.providers.wire_names import IdMap, NameMap
-from app.providers.wire_text import as_dict, as_list, clean_value, dump_json
-
-NEVER_RAN = '{"error":{"code":"INTERRUPTED","message":"This call has no result: it was not run to its end."}}'
-"""Stands in for a result that the history lost; without one the whole request is a 400."""
-UNSEEN_IMAGE = "[An image was here; this model cannot see images.]"
+from app.providers.wire_text import as_dict, as_list, dump_json
 
 
-@dataclass(frozen=True, slots=True)
-class ChatRequest:
-    """One request ready for the wire, with what is needed to read its reply."""
-
-    body: dict[str, Any]
-    names: NameMap
-    strict: Mapping[str, Mapping[str, Any]]
-    """Original schema of each tool that was sent as strict, by our name."""
-
-    def encode(self) -> bytes:
-        try:
-            return orjson.dumps(self.body)
-        except TypeError:  # a lone surrogate in the history
-            return orjson.dumps(clean_value(self.body))
-
-
-def build_chat_request(request: ModelRequest, profile: Profile, provider_id: str) -> ChatRequest:
+def build_chat_request(request: ModelRequest, profile: Profile, provider_id: str) -> WireRequest:
     model = request.model
     tools = request.tools if "tools" in model.abilities else ()
-    names = NameMap([tool.wire_name for tool in tools] + _called_names(request.messages))
+    names = NameMap([tool.wire_name for tool in tools] + called_names(request.messages))
     strict: dict[str, Mapping[str, Any]] = {}
     body: dict[str, Any] = {
         "model": model.name,
@@ -74,13 +50,7 @@ def build_chat_request(request: ModelRequest, profile: Profile, provider_id: str
     body.update(profile.extra_body)
     if not body["stream"]:
         body.update(profile.extra_body_unstreamed)
-    return ChatRequest(body, names, strict)
-
-
-def _called_names(messages: Sequence[Message]) -> list[str]:
-    return [
-        call.wire_name for item in messages if isinstance(item, AssistantMessage) for call in item.tool_calls
-    ]
+    return WireRequest("/chat/completions", body, names, strict)
 
 
 def _tool(
@@ -108,23 +78,20 @@ class _Writer:
         self._names = names
         self._ids = IdMap(profile.tool_id_format)
         self._with_tools = "tools" in request.model.abilities
-        self._results: dict[str, ToolResultMessage] = {}
-        for item in request.messages:
-            if isinstance(item, ToolResultMessage):
-                self._results.setdefault(item.call_id, item)
 
     def messages(self) -> list[dict[str, Any]]:
         out: list[dict[str, Any]] = []
         if self._request.system.strip():
             out.append({"role": self._profile.system_role, "content": self._request.system})
-        messages = self._request.messages
-        last_user = max((at for at, item in enumerate(messages) if isinstance(item, UserMessage)), default=-1)
-        for at, item in enumerate(messages):
-            if isinstance(item, UserMessage):
-                out.extend(self._user(item))
-            elif isinstance(item, AssistantMessage):
-                out.extend(self._assistant(item, in_tool_loop=at > last_user))
-            # Results are written behind the call they answer; one without a call is dropped.
+        turns = pair(self._request.messages)
+        last_user = max(
+            (at for at, turn in enumerate(turns) if isinstance(turn.message, UserMessage)), default=-1
+        )
+        for at, turn in enumerate(turns):
+            if isinstance(turn.message, UserMessage):
+                out.extend(self._user(turn.message))
+            else:
+                out.extend(self._assistant(turn, turn.message, in_tool_loop=at > last_user))
         return out
 
     def _user(self, message: UserMessage) -> list[dict[str, Any]]:
@@ -138,41 +105,38 @@ class _Writer:
         texts = [part.text if isinstance(part, TextPart) else UNSEEN_IMAGE for part in parts]
         return [{"role": "user", "content": "\n\n".join(texts)}]
 
-    def _assistant(self, message: AssistantMessage, *, in_tool_loop: bool) -> list[dict[str, Any]]:
-        if not self._with_tools and message.tool_calls:
-            return self._told(message)
+    def _assistant(
+        self, turn: Turn, message: AssistantMessage, *, in_tool_loop: bool
+    ) -> list[dict[str, Any]]:
+        if not self._with_tools and turn.calls:
+            return [{"role": "assistant", "content": told(turn)}]
         has_text = bool(message.text.strip())
-        if not has_text and not message.tool_calls:
+        if not has_text and not turn.calls:
             return []  # an empty assistant message is a 400 with most servers
         wire: dict[str, Any] = {"role": "assistant", "content": message.text if has_text else None}
         ours = message.provider_id == self._provider_id
         opaque: Mapping[str, Any] = message.opaque if ours and message.opaque else {}
         echo = self._profile.reasoning_echo
-        if (echo == "always" or (echo == "tool_loop" and in_tool_loop)) and (
-            message.reasoning or message.tool_calls
-        ):
+        if (echo == "always" or (echo == "tool_loop" and in_tool_loop)) and (message.reasoning or turn.calls):
             wire["reasoning_content"] = message.reasoning
         if details := as_list(opaque.get("reasoning_details")):
             wire["reasoning_details"] = details
         extras = as_dict(opaque.get("call_extras")) or {}
         entries: list[dict[str, Any]] = []
         results: list[dict[str, Any]] = []
-        for call in message.tool_calls:
-            wire_id = self._ids.to_wire(call.call_id, call.wire_id if ours else None)
-            entry = self._call(call, wire_id)
-            if extra := extras.get(call.wire_id or ""):
+        for paired in turn.calls:
+            wire_id = self._ids.to_wire(paired.call.call_id, paired.call.wire_id if ours else None)
+            entry = self._call(paired, wire_id)
+            if extra := extras.get(paired.call.wire_id or ""):
                 entry["extra_content"] = extra
             entries.append(entry)
-            result = self._results.get(call.call_id)
-            content = result.content if result is not None and result.content.strip() else None
-            if content is None:
-                content = NEVER_RAN if result is None else "{}"
-            results.append({"role": "tool", "tool_call_id": wire_id, "content": content})
+            results.append({"role": "tool", "tool_call_id": wire_id, "content": paired.result})
         if entries:
             wire["tool_calls"] = entries
         return [wire, *results]
 
-    def _call(self, call: ToolCall, wire_id: str) -> dict[str, Any]:
+    def _call(self, paired: PairedCall, wire_id: str) -> dict[str, Any]:
+        call = paired.call
         # Unparsable arguments go back as none at all: servers parse them and answer 400 or 500.
         arguments = "{}" if call.arguments is None else dump_json(dict(call.arguments))
         return {
@@ -180,14 +144,6 @@ class _Writer:
             "type": "function",
             "function": {"name": self._names.to_wire(call.wire_name), "arguments": arguments},
         }
-
-    def _told(self, message: AssistantMessage) -> list[dict[str, Any]]:
-        """Calls and results as plain text, for a model without tools that goes on with the session."""
-        lines = [message.text] if message.text.strip() else []
-        for call in message.tool_calls:
-            result = self._results.get(call.call_id)
-            lines.append(f"[Tool {call.wire_name} was used. Result: {result.content if result else 'none'}]")
-        return [{"role": "assistant", "content": "\n\n".join(lines)}]
 
 
 def _content_part(part: Part) -> dict[str, Any]:

@@ -7,20 +7,18 @@ no finish_reason, a whole JSON body although a stream was asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import Any
 
-from app.errors import ProviderError
-from app.protocol.conversation import Done, Failed, ModelEvent, OpaqueState, StopReason
-from app.providers.batch import EventBatch
+from app.protocol.conversation import StopReason, UsageReport
 from app.providers.chat_usage import UsageTally
 from app.providers.faults import fault, fault_of_body
 from app.providers.profiles import ThinkTags
 from app.providers.reasoning_details import ReasoningDetails
-from app.providers.sse import MAX_EVENT_BYTES, EventTooLong, SSEEvent, SSEReader
+from app.providers.reply_reader import ReplyReader
+from app.providers.sse import MAX_EVENT_BYTES
 from app.providers.think_tags import ThinkSplitter
 from app.providers.tool_calls import ToolCallAssembler
-from app.providers.wire_text import PairJoiner, as_dict, as_list, as_text, clean_text, clean_value, load_json
+from app.providers.wire_text import as_dict, as_list, as_text, clean_text
 
 _STOPS: dict[str, StopReason] = {
     "length": "max_tokens",
@@ -36,115 +34,36 @@ _STOPS: dict[str, StopReason] = {
 _REASONING_FIELDS = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
 
 
-class ChatReplyReader:
-    """Push the bytes of one 2xx reply with `feed`, end with `close`.
-
-    After the batch that ends with Done or Failed (`ended` is true then) both give nothing more.
-    """
+class ChatReplyReader(ReplyReader):
+    """Chat Completions; see ReplyReader for how it is used."""
 
     def __init__(self, think_tags: ThinkTags = "off", *, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
-        self.ended = False
-        self._limit = max_event_bytes
-        self._sse = SSEReader(max_event_bytes)
-        self._whole: list[bytes] | None = None
-        self._whole_bytes = 0
-        self._begun = False
-        self._batch = EventBatch()
-        self._text = PairJoiner()
-        self._thoughts = PairJoiner()
+        super().__init__(max_event_bytes=max_event_bytes)
         self._splitter = None if think_tags == "off" else ThinkSplitter(inside=think_tags == "prefilled")
         self._calls = ToolCallAssembler()
         self._details = ReasoningDetails()
         self._usage = UsageTally()
         self._reasoning_field = ""
-        self._finish = ""
+        self._reason = ""
         self._refused = False
 
-    def feed(self, data: bytes) -> list[ModelEvent]:
-        if self.ended:
-            return []
-        if not self._begun:
-            # No SSE stream begins with a bracket, so the body tells its form better than its header.
-            start = data.lstrip(b"\xef\xbb\xbf \t\r\n")
-            self._begun = bool(start)
-            if start[:1] in (b"{", b"["):
-                self._whole = []
-        try:
-            if self._whole is not None:
-                self._whole.append(data)
-                self._whole_bytes += len(data)
-                if self._whole_bytes > self._limit:
-                    raise EventTooLong
-            else:
-                self._take_all(self._sse.feed(data))
-        except EventTooLong:
-            self._fail(
-                fault(
-                    "server",
-                    "The model provider sent an event that is too large to be read.",
-                    retryable=False,
-                )
-            )
-        return self._batch.take()
+    def _done_mark(self) -> None:
+        self._end()
 
-    def close(self, cut: ProviderError | None = None) -> list[ModelEvent]:
-        """The body ended, or was cut by the transport fault `cut`."""
-        if not self.ended and self._whole is not None:
-            self._take_whole(b"".join(self._whole))
-        elif not self.ended:
-            try:
-                self._take_all(self._sse.close(), tail=True)
-            except EventTooLong:  # unreachable unless one byte is the limit; the end rules below hold
-                pass
-        if not self.ended and self._finish:
-            self._end()  # [DONE] is missing, but the model had finished
-        if not self.ended:
-            self._fail(
-                cut or fault("incomplete_stream", "The model provider's reply broke off before its end.")
-            )
-        return self._batch.take()
+    def _take(self, payload: dict[str, Any], event: bytes) -> None:
+        if event == b"error" and not payload.get("error"):
+            payload = {"error": payload}
+        self._take_chunk(payload)
 
-    # --- framing ------------------------------------------------------------------------------
-
-    def _take_all(self, events: Iterable[SSEEvent], *, tail: bool = False) -> None:
-        for event in events:
-            if self.ended:
-                return
-            data = event.data.strip()
-            if data == b"[DONE]":
-                self._end()
-                return
-            try:
-                payload: Any = load_json(data)
-            except ValueError:
-                if tail:
-                    return  # the last line was cut; the end rules say what that means
-                if event.event == b"error":
-                    payload = {"error": data.decode("utf-8", "replace")}
-                elif data[:1] in (b"{", b"["):
-                    self._fail(
-                        fault("incomplete_stream", "The model provider sent an event that is not valid JSON.")
-                    )
-                    return
-                else:
-                    continue  # "ping" and the like
-            chunk = as_dict(payload)
-            if chunk is None:
-                continue
-            if event.event == b"error" and not chunk.get("error"):
-                chunk = {"error": chunk}
-            self._take_chunk(chunk)
-
-    def _take_whole(self, body: bytes) -> None:
-        try:
-            payload: Any = load_json(body.lstrip(b"\xef\xbb\xbf \t\r\n"))
-        except ValueError:
-            return
+    def _take_document(self, payload: Any) -> None:
         items = as_list(payload) or [payload]
         reply = as_dict(items[0]) or {}
         self._take_chunk(reply)
         if not self.ended and as_list(reply.get("choices")):
             self._end()  # a whole document is whole, whatever its finish_reason
+
+    def _stopped(self) -> bool:
+        return bool(self._reason)  # [DONE] is missing, but the model had finished
 
     # --- one chunk ----------------------------------------------------------------------------
 
@@ -175,7 +94,7 @@ class ChatReplyReader:
         self._take_delta(as_dict(choice.get("delta")) or as_dict(choice.get("message")) or {})
         finish = as_text(choice.get("finish_reason"))
         if finish:
-            self._finish = clean_text(finish)
+            self._reason = clean_text(finish)
         if finish == "insufficient_system_resource":  # DeepSeek
             self._fail(
                 fault("overloaded", "The model provider ran out of capacity in the middle of its reply.")
@@ -193,7 +112,7 @@ class ChatReplyReader:
                 self._take_part(as_dict(item) or {})
         if refusal := as_text(delta.get("refusal")):
             self._refused = True
-            self._batch.text(self._text.push(refusal))
+            self._say(refusal)
         if entries := as_list(delta.get("tool_calls")):
             for fragment in self._calls.add_list(entries):
                 self._batch.fragment(fragment)
@@ -227,18 +146,14 @@ class ChatReplyReader:
 
     def _answer(self, text: str) -> None:
         if self._splitter is None:
-            self._batch.text(self._text.push(text))
+            self._say(text)
             return
         for channel, piece in self._splitter.push(text):
             self._put(channel, piece)
 
-    def _think(self, text: str) -> None:
-        if text:
-            self._batch.reasoning(self._thoughts.push(text))
-
     def _put(self, channel: str, piece: str) -> None:
         if channel == "answer":
-            self._batch.text(self._text.push(piece))
+            self._say(piece)
         else:
             self._think(piece)
 
@@ -247,12 +162,11 @@ class ChatReplyReader:
     def _flush(self) -> None:
         for channel, piece in self._splitter.flush() if self._splitter else []:
             self._put(channel, piece)
-        self._batch.reasoning(self._thoughts.flush())
-        self._batch.text(self._text.flush())
+        super()._flush()
 
     def _end(self) -> None:
         self._flush()
-        stop = _STOPS.get(self._finish, "end")
+        stop = _STOPS.get(self._reason, "end")
         if self._refused and stop in ("end", "content_filter"):
             stop = "refusal"
         calls = self._calls.ready(cut=stop == "max_tokens") if stop in ("end", "max_tokens") else []
@@ -261,26 +175,15 @@ class ChatReplyReader:
             self._batch.add(call)
         if calls and stop == "end":
             stop = "tool_use"
-        if opaque := self._opaque():
-            self._batch.add(OpaqueState(opaque))
-        self._report_usage()
-        self._batch.add(Done(stop, self._finish or None))
-        self.ended = True
+        self._finish(stop, self._reason, self._opaque())
 
-    def _fail(self, error: ProviderError) -> None:
-        self._flush()
-        self._report_usage()
-        self._batch.add(Failed(error))
-        self.ended = True
+    def _usage_report(self) -> UsageReport | None:
+        return self._usage.report()
 
-    def _report_usage(self) -> None:
-        if (report := self._usage.report()) is not None:
-            self._batch.add(report)
-
-    def _opaque(self) -> Mapping[str, Any]:
+    def _opaque(self) -> dict[str, Any]:
         state: dict[str, Any] = {}
         if details := self._details.state():
             state["reasoning_details"] = details
         if extras := self._calls.extras():
             state["call_extras"] = extras
-        return clean_value(state)
+        return state

@@ -98,6 +98,7 @@ _GONE = re.compile(
 _AGAIN_IN = re.compile(
     r"(?:try again|retry) (?:in|after) (?:(\d+)m)?(\d+(?:\.\d+)?)\s*(ms|s\b|second)", re.IGNORECASE
 )
+_DELAY = re.compile(r"(\d+(?:\.\d+)?)s\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,8 @@ class _Words:
     codes: tuple[str, ...]
     message: str
     status: int
+    retry_delay_s: float | None = None
+    """Google's RetryInfo."""
 
 
 def fault_of_response(status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
@@ -141,7 +144,7 @@ def _fault(status: int, words: _Words, headers: Mapping[str, str]) -> ProviderEr
         f"The model provider answered {said} ({kind.replace('_', ' ')}){tail}",
         kind=kind,
         retryable=retryable,
-        retry_after_s=_retry_after(headers, words.message) if retryable else None,
+        retry_after_s=_retry_after(headers, words) if retryable else None,
     )
 
 
@@ -151,7 +154,8 @@ def _kind_of(status: int, words: _Words) -> ProviderFaultKind:
     ]
     if known:
         return known[0]
-    if status == 402 or _QUOTA.search(words.message):
+    # Google calls a limit per minute a quota too, and then says when to come again.
+    if status == 402 or (_QUOTA.search(words.message) and words.retry_delay_s is None):
         return "quota"
     if status not in (401, 403, 429) and _CONTEXT.search(words.message):
         return "context_length"
@@ -208,7 +212,14 @@ def _words_of(content: Any) -> _Words:
     if not any(parts) and inner is not None:
         parts = [as_text(outer.get("message"))]
     message = " / ".join(part.strip() for part in parts if part.strip())
-    return _Words(codes, _shortened(message), _status_in(error))
+    return _Words(codes, _shortened(message), _status_in(error), _retry_delay(error.get("details")))
+
+
+def _retry_delay(details: Any) -> float | None:
+    for item in as_list(details):
+        if match := _DELAY.match(as_text((as_dict(item) or {}).get("retryDelay"))):
+            return float(match[1])
+    return None
 
 
 def _detail(detail: Any) -> str:
@@ -238,13 +249,13 @@ def _shortened(text: str) -> str:
     return text if len(text) <= MESSAGE_LIMIT else text[:MESSAGE_LIMIT] + "…"
 
 
-def _retry_after(headers: Mapping[str, str], message: str) -> float | None:
-    found: list[float] = []
+def _retry_after(headers: Mapping[str, str], words: _Words) -> float | None:
+    found: list[float] = [] if words.retry_delay_s is None else [words.retry_delay_s]
     if (value := headers.get("retry-after")) is not None:
         found.append(_seconds_or_date(value))
     if (value := headers.get("retry-after-ms")) is not None:
         found.append(_number(value) / 1000)
-    if not found and (match := _AGAIN_IN.search(message)):
+    if not found and (match := _AGAIN_IN.search(words.message)):
         minutes, amount, unit = match.groups()
         found.append(int(minutes or 0) * 60 + float(amount) / (1000 if unit.lower() == "ms" else 1))
     # Azure was seen to send both, one of them 0: the longer wait is the safe one.

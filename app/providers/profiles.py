@@ -1,37 +1,52 @@
-"""What differs between compatible servers and models, as data.
+"""What differs between servers and models of one wire format, as data.
 
 Set in models.toml as a `profile = {…}` table on a provider, on a model, or both (the model's wins
-field by field). No code asks for a model's name: a new oddity becomes a field here.
+field by field). No code asks for a model's name: a new oddity becomes a field here, or in the profile
+of its own wire format.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, cast, get_args
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, cast, get_args, get_type_hints
 
 from app.errors import SettingsInvalid
+from app.protocol.conversation import ModelSpec
 
 MaxTokensField = Literal["max_tokens", "max_completion_tokens"]
 SystemRole = Literal["system", "developer"]
 ReasoningEcho = Literal["off", "tool_loop", "always"]
-ToolIdFormat = Literal["any", "alnum9"]
+ToolIdFormat = Literal["any", "word", "alnum9"]
 ThinkTags = Literal["off", "tagged", "prefilled"]
-
-_CHOICES: dict[str, tuple[str, ...]] = {
-    "max_tokens_field": get_args(MaxTokensField),
-    "system_role": get_args(SystemRole),
-    "reasoning_echo": get_args(ReasoningEcho),
-    "tool_id_format": get_args(ToolIdFormat),
-    "think_tags": get_args(ThinkTags),
-}
-_OURS = ("messages", "model", "stream", "tools", "n")
-"""Body fields that the adapter owns; extra fields must not replace them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class WireProfile:
+    """Base of the profiles: fields are true or false, one of a few words, or a table of body fields."""
+
+    OURS: ClassVar[tuple[str, ...]] = ()
+    """Body fields that the adapter owns; extra fields must not replace them."""
+
+    @classmethod
+    def from_mapping(cls, data: Mapping[str, Any], *, where: str = "profile") -> Self:
+        """Raises SettingsInvalid, naming `where`, the key and what may stand there."""
+        hints = get_type_hints(cls)
+        known = [item.name for item in fields(cls)]
+        for key, value in data.items():
+            if key not in known:
+                raise SettingsInvalid(
+                    f"{where}: unknown key {key!r}; known keys are {', '.join(sorted(known))}."
+                )
+            _check(where, key, value, get_args(hints[key]), cls.OURS)
+        return cls(**data)
+
+
+@dataclass(frozen=True, slots=True)
+class Profile(WireProfile):
     """One server's or model's ways. The defaults suit most Chat Completions servers."""
+
+    OURS: ClassVar[tuple[str, ...]] = ("messages", "model", "stream", "tools", "n")
 
     max_tokens_field: MaxTokensField = "max_tokens"
     """OpenAI's reasoning models take only `max_completion_tokens`."""
@@ -46,7 +61,7 @@ class Profile:
     """Send `reasoning_content` back: never, since the last user message, or always (DeepSeek asks
     for it in a tool loop, its older models refuse it)."""
     tool_id_format: ToolIdFormat = "any"
-    """alnum9: exactly nine letters or digits (Mistral)."""
+    """word: letters, digits, _ and - only; alnum9: exactly nine letters or digits (Mistral)."""
     include_usage: bool = True
     """Send `stream_options.include_usage`; some servers reject it."""
     think_tags: ThinkTags = "off"
@@ -56,30 +71,36 @@ class Profile:
     extra_body_unstreamed: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """More body fields where the reply is not streamed; DashScope then wants enable_thinking false."""
 
-    @classmethod
-    def from_mapping(cls, data: Mapping[str, Any], *, where: str = "profile") -> Profile:
-        """Raises SettingsInvalid, naming `where`, the key and what may stand there."""
-        known = {item.name: item for item in fields(cls)}
-        for key, value in data.items():
-            if key not in known:
-                raise SettingsInvalid(
-                    f"{where}: unknown key {key!r}; known keys are {', '.join(sorted(known))}."
-                )
-            _check(where, key, value)
-        return cls(**data)
+
+P = TypeVar("P", bound=WireProfile)
 
 
-def _check(where: str, key: str, value: Any) -> None:
-    if key in _CHOICES:
-        if value not in _CHOICES[key]:
-            raise SettingsInvalid(f"{where}: {key} must be one of {', '.join(_CHOICES[key])}, not {value!r}.")
-    elif key.startswith("extra_body"):
+class ProfileOfModel(Generic[P]):
+    """Reads each model's profile once."""
+
+    def __init__(self, kind: type[P]) -> None:
+        self._kind = kind
+        self._held: dict[str, tuple[Mapping[str, Any], P]] = {}
+
+    def of(self, model: ModelSpec) -> P:
+        held = self._held.get(model.id)
+        if held is None or held[0] is not model.profile:
+            profile = self._kind.from_mapping(model.profile, where=f"profile of model {model.id}")
+            held = self._held[model.id] = (model.profile, profile)
+        return held[1]
+
+
+def _check(where: str, key: str, value: Any, choices: tuple[Any, ...], ours: tuple[str, ...]) -> None:
+    if key.startswith("extra_body"):
         if not isinstance(value, Mapping):
             raise SettingsInvalid(f"{where}: {key} must be a table of body fields.")
-        taken = [name for name in cast("Mapping[str, Any]", value) if name in _OURS]
+        taken = [name for name in cast("Mapping[str, Any]", value) if name in ours]
         if taken:
             raise SettingsInvalid(
                 f"{where}: {key} may not set {', '.join(taken)}; the adapter fills that in."
             )
+    elif choices:
+        if value not in choices:
+            raise SettingsInvalid(f"{where}: {key} must be one of {', '.join(choices)}, not {value!r}.")
     elif not isinstance(value, bool):
         raise SettingsInvalid(f"{where}: {key} must be true or false, not {value!r}.")

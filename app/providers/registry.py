@@ -16,10 +16,14 @@ from urllib.parse import urlsplit
 from app.errors import ModelNotSupported, SettingsInvalid
 from app.protocol.conversation import Failed, ModelEvent, ModelPrice, ModelRequest, ModelSpec
 from app.protocol.ports import ModelProvider
+from app.providers.anthropic import AnthropicProfile, AnthropicWire
 from app.providers.demo import DEMO_MODEL, DemoProvider
 from app.providers.faults import fault
-from app.providers.openai_chat import Endpoint, OpenAIChatProvider
-from app.providers.profiles import Profile
+from app.providers.gemini import GeminiProfile, GeminiWire
+from app.providers.http_provider import Endpoint, HttpProvider, Wire
+from app.providers.openai_chat import ChatWire
+from app.providers.openai_responses import ResponsesProfile, ResponsesWire
+from app.providers.profiles import Profile, WireProfile
 from app.providers.retrying import RetryingProvider
 from app.providers.script_file import load_script
 from app.providers.scripted import ScriptedProvider
@@ -28,8 +32,6 @@ from app.providers.transport import CONNECT_TIMEOUT_S, IDLE_TIMEOUT_S, HttpTrans
 
 ABILITIES = ("tools", "vision", "reasoning", "streaming")
 _DEFAULTS = ModelSpec(id="", provider_id="", name="")
-NOT_BUILT = ("openai-responses", "anthropic", "google")
-"""Kinds that the format names but that no adapter serves yet."""
 
 
 class ModelRegistry:
@@ -84,6 +86,7 @@ class RefusingProvider:
 class _Provider:
     provider: ModelProvider
     profile: Mapping[str, Any]
+    profile_type: type[WireProfile]
 
 
 def load_models(path: Path | None, env: Mapping[str, str], *, max_connections: int) -> ModelRegistry:
@@ -131,25 +134,46 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _provider(table: Table, id: str, env: Mapping[str, str], max_connections: int, folder: Path) -> _Provider:
     kind = table.text("kind")
-    if kind in NOT_BUILT:
-        raise table.refuse("kind", f"{kind!r} is not built yet; use one of {', '.join(_KINDS)}")
-    if kind not in _KINDS:
-        raise table.refuse("kind", f"{kind!r} is unknown; use one of {', '.join(_KINDS)}")
-    profile = _profile(table, {})
-    provider = _KINDS[kind](table, id, env, max_connections, folder)
+    if kind not in KINDS:
+        raise table.refuse("kind", f"{kind!r} is unknown; use one of {', '.join(KINDS)}")
+    over_http = _HTTP_KINDS.get(kind)
+    profile_type = Profile if over_http is None else over_http.profile
+    profile = _profile(table, {}, profile_type)
+    provider = (
+        _scripted(table, id, folder)
+        if over_http is None
+        else _over_http(over_http, table, id, env, max_connections)
+    )
     table.done()
-    return _Provider(provider, profile)
+    return _Provider(provider, profile, profile_type)
 
 
-def _openai_chat(
-    table: Table, id: str, env: Mapping[str, str], max_connections: int, folder: Path
+@dataclass(frozen=True, slots=True)
+class _HttpKind:
+    """One wire format: its adapter, its profile, and the end that its base_url must not have."""
+
+    wire: Callable[[], Wire]
+    profile: type[WireProfile]
+    path: str
+
+
+_HTTP_KINDS = {
+    "openai-chat": _HttpKind(ChatWire, Profile, "/chat/completions"),
+    "openai-responses": _HttpKind(ResponsesWire, ResponsesProfile, "/responses"),
+    "anthropic": _HttpKind(AnthropicWire, AnthropicProfile, "/messages"),
+    "google": _HttpKind(GeminiWire, GeminiProfile, "/models"),
+}
+
+
+def _over_http(
+    kind: _HttpKind, table: Table, id: str, env: Mapping[str, str], max_connections: int
 ) -> ModelProvider:
     base_url = table.text("base_url")
     parts = urlsplit(base_url)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
         raise table.refuse("base_url", "must be an http or https address such as https://host/v1")
-    if base_url.rstrip("/").endswith("/chat/completions"):
-        raise table.refuse("base_url", "must stop before /chat/completions, which is added for each call")
+    if base_url.rstrip("/").endswith(kind.path):
+        raise table.refuse("base_url", f"must stop before {kind.path}, which is added for each call")
     connect = table.number("connect_timeout_s", CONNECT_TIMEOUT_S)
     idle = table.number("idle_timeout_s", IDLE_TIMEOUT_S)
     key: str | None = None
@@ -162,22 +186,17 @@ def _openai_chat(
         if not key.isascii() or not key.isprintable():
             return RefusingProvider(id, f"The key in the variable {variable} has characters that no key has.")
     transport = HttpTransport(max_connections=max_connections, connect_timeout_s=connect, idle_timeout_s=idle)
-    return RetryingProvider(OpenAIChatProvider(Endpoint(id, base_url, key), transport))
+    return RetryingProvider(HttpProvider(Endpoint(id, base_url, key), transport, kind.wire()))
 
 
-def _scripted(
-    table: Table, id: str, env: Mapping[str, str], max_connections: int, folder: Path
-) -> ModelProvider:
+def _scripted(table: Table, id: str, folder: Path) -> ModelProvider:
     script = table.text("script", "")
     if not script:
         return DemoProvider(id=id)
     return RetryingProvider(ScriptedProvider(load_script(folder / script), id=id))
 
 
-_KINDS: dict[str, Callable[[Table, str, Mapping[str, str], int, Path], ModelProvider]] = {
-    "openai-chat": _openai_chat,
-    "scripted": _scripted,
-}
+KINDS = (*_HTTP_KINDS, "scripted")
 
 
 def _model(table: Table, providers: Mapping[str, _Provider]) -> ModelSpec:
@@ -186,6 +205,7 @@ def _model(table: Table, providers: Mapping[str, _Provider]) -> ModelSpec:
     if provider_id not in providers:
         known = ", ".join(providers) or "none"
         raise table.refuse("provider", f"{provider_id!r} is no declared provider (declared: {known})")
+    provider = providers[provider_id]
     abilities = table.texts("abilities", ("tools", "streaming"))
     if unknown := [name for name in abilities if name not in ABILITIES]:
         raise table.refuse("abilities", f"{unknown[0]!r} is unknown; use {', '.join(ABILITIES)}")
@@ -197,7 +217,7 @@ def _model(table: Table, providers: Mapping[str, _Provider]) -> ModelSpec:
         max_output_tokens=table.count("max_output_tokens", _DEFAULTS.max_output_tokens),
         abilities=frozenset(abilities),
         price=_price(table.table("price")),
-        profile=_profile(table, providers[provider_id].profile),
+        profile=_profile(table, provider.profile, provider.profile_type),
     )
     if spec.max_output_tokens > spec.context_window_tokens:
         raise table.refuse("max_output_tokens", "is greater than context_window; both count tokens")
@@ -217,8 +237,8 @@ def _price(table: Table) -> ModelPrice:
     return price
 
 
-def _profile(table: Table, base: Mapping[str, Any]) -> Mapping[str, Any]:
+def _profile(table: Table, base: Mapping[str, Any], kind: type[WireProfile]) -> Mapping[str, Any]:
     own = table.table("profile")
     merged = {**base, **own.rest()}
-    Profile.from_mapping(merged, where=own.where)
+    kind.from_mapping(merged, where=own.where)
     return merged

@@ -14,7 +14,11 @@ from app.providers.profiles import ToolIdFormat
 
 _VALID_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}\Z")
 _BAD_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")
-_VALID_ID = {"any": re.compile(r"[!-~]{1,64}\Z"), "alnum9": re.compile(r"[a-zA-Z0-9]{9}\Z")}
+_VALID_ID = {
+    "any": re.compile(r"[!-~]{1,64}\Z"),
+    "word": re.compile(r"[a-zA-Z0-9_-]{1,64}\Z"),
+    "alnum9": re.compile(r"[a-zA-Z0-9]{9}\Z"),
+}
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 

@@ -19,6 +19,7 @@ def folder(api: str) -> Path | None:
 
 @dataclass(frozen=True)
 class Recording:
+    api: str
     name: str
     status: int
     headers: dict[str, str]
@@ -28,11 +29,11 @@ class Recording:
 
 def load_all(api: str) -> list[Recording]:
     found = folder(api)
-    return [] if found is None else [_load(path) for path in sorted(found.glob("*.json"))]
+    return [] if found is None else [_load(api, path) for path in sorted(found.glob("*.json"))]
 
 
-def _load(path: Path) -> Recording:
+def _load(api: str, path: Path) -> Recording:
     data = json.loads(path.read_text(encoding="utf-8"))
     return Recording(
-        path.stem, data["status"], data["headers"] or {}, data["body"].encode(), data["expected"]
+        api, path.stem, data["status"], data["headers"] or {}, data["body"].encode(), data["expected"]
     )

@@ -18,7 +18,8 @@ from app.protocol.conversation import (
     ToolSpec,
     UserMessage,
 )
-from app.providers.chat_request import NEVER_RAN, UNSEEN_IMAGE, build_chat_request
+from app.providers.chat_request import build_chat_request
+from app.providers.paired import NEVER_RAN, UNSEEN_IMAGE
 from app.providers.profiles import Profile
 from tests.contract.providers.chunks import MODEL, request, sent
 

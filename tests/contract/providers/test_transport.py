@@ -16,7 +16,8 @@ import pytest
 
 from app.errors import ProviderError
 from app.protocol.conversation import Failed, ModelEvent, TextDelta, ToolSpec
-from app.providers.openai_chat import Endpoint, OpenAIChatProvider
+from app.providers.http_provider import Endpoint, HttpProvider
+from app.providers.openai_chat import ChatWire
 from app.providers.transport import HttpTransport, fault_of_exception
 from tests.contract.providers.chunks import DONE, MODEL, chunk, request, text, tool, tools
 from tests.contract.providers.outcome import Outcome, outcome
@@ -28,11 +29,11 @@ KEY = "sk-very-secret-0123"
 @asynccontextmanager
 async def provider_at(
     url: str, *, max_connections: int = 10, idle_timeout_s: float = 5.0
-) -> AsyncGenerator[OpenAIChatProvider, None]:
+) -> AsyncGenerator[HttpProvider, None]:
     transport = HttpTransport(
         max_connections=max_connections, connect_timeout_s=2.0, idle_timeout_s=idle_timeout_s
     )
-    provider = OpenAIChatProvider(Endpoint("p", url, KEY), transport)
+    provider = HttpProvider(Endpoint("p", url, KEY), transport, ChatWire())
     try:
         yield provider
     finally:
@@ -40,11 +41,11 @@ async def provider_at(
         await asyncio.sleep(0.01)  # let aiohttp's connections finish closing
 
 
-async def run(provider: OpenAIChatProvider) -> Outcome:
+async def run(provider: HttpProvider) -> Outcome:
     return outcome([batch async for batch in provider.stream(request())])
 
 
-def stream(provider: OpenAIChatProvider) -> Any:
+def stream(provider: HttpProvider) -> Any:
     return aclosing(cast("Any", provider.stream(request())))
 
 

@@ -16,6 +16,8 @@ from app.catalog.histories import package_migrations
 from app.errors import RunInterrupted, StorageUnavailable
 from app.host.audit import AuditLog
 from app.host.authority import HostAuthority
+from app.host.bus import LocalBus, RedisBus
+from app.host.bus.over_redis import channel_name
 from app.host.confirmations import Confirmations
 from app.host.data_folder import DataFolder
 from app.host.event_log import GroupWriter
@@ -38,6 +40,7 @@ from app.host.runs.service import RunService
 from app.host.sessions import Sessions
 from app.host.snapshot import Snapshots
 from app.protocol.ids import new_id
+from app.protocol.ports import Bus
 from app.providers.registry import load_models
 from app.services.cursors import Cursors
 from app.services.files import FileStore
@@ -53,6 +56,9 @@ _log = structlog.get_logger(__name__)
 
 MAX_MODEL_CONNECTIONS = 1_000
 """Connections to model providers; live runs are limited per user, so this only bounds a flood."""
+
+SHARED_HALF_S = 3600.0
+"""In a shared folder an unfinished file may be another process's work; after an hour it is not."""
 
 
 def _now() -> datetime:
@@ -81,6 +87,7 @@ async def open_host(settings: Settings) -> AsyncGenerator[Host]:
         for package in await left_behind(settings.database_url, package_migrations(catalog)):
             catalog.leave_out(package, "NEEDS_MIGRATION")
         process_id = new_id("prc")
+        bus = _open_bus(stack, settings, process_id)
 
         cursors = Cursors(secret=settings.secret())
         audit = AuditLog(database=database, clock=_now, cursors=cursors)
@@ -100,18 +107,17 @@ async def open_host(settings: Settings) -> AsyncGenerator[Host]:
         )
         gate.bind_eager()
 
-        store = PostgresLogStore(database) if database.dialect == "postgresql" else SqliteLogStore(database)
-        writer = GroupWriter(store=store, interval_s=settings.flush_interval_ms / 1000)
-        writer.open()
-        stack.push_async_callback(writer.aclose)
+        writer = _open_writer(stack, settings, database, bus)
         snapshots = Snapshots(database=database, source=catalog)
-        blobs = FileStore(settings.data_dir / "files")
-        blobs.remove_halves()
+        bus.subscribe("packages", lambda _: snapshots.forget())
+        bus.subscribe("resumed", lambda _: snapshots.forget())
+        blobs = FileStore(settings.files_dir or settings.data_dir / "files")
+        blobs.remove_halves(older_than_s=0.0 if settings.embedded else SHARED_HALF_S)
         files = HostFiles(
             database=database, store=blobs, clock=_now,
             limit_bytes=settings.upload_limit_bytes,
         )  # fmt: skip
-        hub = Hub(keepalive_s=settings.keepalive_seconds)
+        hub = Hub(bus=bus, keepalive_s=settings.keepalive_seconds)
         driver = RunDriver(
             database=database,
             gate=gate,
@@ -129,6 +135,7 @@ async def open_host(settings: Settings) -> AsyncGenerator[Host]:
             snapshots=snapshots,
             inputs=files,
             hub=hub,
+            bus=bus,
             process_id=process_id,
             keepalive_s=settings.keepalive_seconds,
             max_live_runs=settings.user_live_runs,
@@ -171,7 +178,13 @@ async def open_host(settings: Settings) -> AsyncGenerator[Host]:
         yield Host(
             identity=identity,
             sessions=Sessions(
-                database=database, sessions=session_service, models=models, runs=runs, files=files, clock=_now
+                database=database,
+                sessions=session_service,
+                models=models,
+                runs=runs,
+                files=files,
+                hub=hub,
+                clock=_now,
             ),
             runs=runs,
             projections=Projections(database=database, cursors=cursors),
@@ -185,4 +198,25 @@ async def open_host(settings: Settings) -> AsyncGenerator[Host]:
             catalog=catalog,
             models=models,
             health=Health(database=database, pending=lambda: pending(settings.database_url, packages)),
+            bus=bus,
         )
+
+
+def _open_bus(stack: AsyncExitStack, settings: Settings, process_id: str) -> LocalBus | RedisBus:
+    if settings.redis_url is None:
+        return LocalBus()
+    bus = RedisBus(url=settings.redis_url, channel=channel_name(settings.secret()), origin=process_id)
+    bus.open()
+    stack.push_async_callback(bus.aclose)
+    return bus
+
+
+def _open_writer(stack: AsyncExitStack, settings: Settings, database: Database, bus: Bus) -> GroupWriter:
+    def announce(run_id: str, seq: int, ended: bool) -> None:
+        bus.publish("run", {"run_id": run_id, "seq": seq, "ended": ended})
+
+    store = PostgresLogStore(database) if database.dialect == "postgresql" else SqliteLogStore(database)
+    writer = GroupWriter(store=store, interval_s=settings.flush_interval_ms / 1000, announce=announce)
+    writer.open()
+    stack.push_async_callback(writer.aclose)
+    return writer

@@ -41,6 +41,8 @@ class Settings(BaseModel):
     """SQLAlchemy address. Empty becomes SQLite in the data folder; `postgresql://` gets asyncpg."""
     redis_url: str | None = None
     """Set: several processes share the work. Unset: embedded, one process."""
+    files_dir: Path | None = None
+    """Folder of uploaded files. Unset: `files` in the data folder; several processes name a shared one."""
     models: Path | None = None
     """Path of models.toml; without it the demo model answers."""
     capabilities: tuple[Path, ...] = ()

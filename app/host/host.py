@@ -17,7 +17,7 @@ from app.host.projections import Projections
 from app.host.runs.service import RunService
 from app.host.sessions import Sessions
 from app.host.snapshot import Snapshots
-from app.protocol.ports import ModelCatalog
+from app.protocol.ports import Bus, ModelCatalog
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +36,4 @@ class Host:
     catalog: Catalog
     models: ModelCatalog
     health: Health
+    bus: Bus

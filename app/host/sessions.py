@@ -10,6 +10,7 @@ from typing import Any, Protocol, cast
 from app.errors import InvalidParams, PreconditionFailed
 from app.host.audit import insert_entry
 from app.host.event_log.log import rfc3339
+from app.host.hub import Hub
 from app.protocol.column_types import to_ms
 from app.protocol.identity import Principal
 from app.protocol.ports import AuditEntry, ModelCatalog
@@ -24,7 +25,7 @@ class LiveRuns(Protocol):
 
     async def stop_session(self, principal: Principal, session_id: str) -> None: ...
 
-    def cancel_here(self, run_id: str) -> None: ...
+    def tell_cancel(self, run_id: str) -> None: ...
 
 
 class UnusedFiles(Protocol):
@@ -42,6 +43,7 @@ class Sessions:
         models: ModelCatalog,
         runs: LiveRuns,
         files: UnusedFiles,
+        hub: Hub,
         clock: Callable[[], datetime],
     ) -> None:
         self._database = database
@@ -49,6 +51,7 @@ class Sessions:
         self._models = models
         self._runs = runs
         self._files = files
+        self._hub = hub
         self._clock = clock
 
     async def create(
@@ -148,7 +151,8 @@ class Sessions:
             insert_entry(unit, _deletion(principal, session_id), self._clock())
         if removed.live_run_id is not None:
             # It began after the last one had ended; its rows are gone and its writes are refused.
-            self._runs.cancel_here(removed.live_run_id)
+            self._runs.tell_cancel(removed.live_run_id)
+        self._hub.tell_deleted(session_id)
         await self._files.remove_unused(sorted(removed.file_digests))
 
     def _check_model(self, model: str | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
@@ -93,6 +93,41 @@ class CallRecord:
     outcome: CallOutcome
     duration_ms: int
     wire_id: str | None = None
+
+
+# --- wake-ups ---------------------------------------------------------------------------------
+
+Topic = Literal["run", "cancel", "session", "packages", "jobs", "inbox", "resumed"]
+"""What a wake-up is about, with its facts:
+
+- `run`: lines of a run are committed: `{run_id, seq, ended}`.
+- `cancel`: a run is asked to end: `{run_id}`.
+- `session`: a hint line for open feeds: `{type, session_id, …}`.
+- `packages`: switches or packages have changed: `{}`.
+- `jobs`: there may be work: `{}`.
+- `inbox`: a session has something to take up: `{session_id}`.
+- `resumed`: never published. Wake-ups may have been lost until now: look at the tables. `{}`.
+"""
+
+WakeUp = Callable[[Mapping[str, Any]], None]
+"""Called with the facts, on the event loop; short, and sets something going instead of doing it."""
+
+
+class Bus(Protocol):
+    """Says in all processes that something is new. The tables are the truth: a wake-up may come twice,
+    late or never, so who waits for one also looks every 2 s at most (P4).
+    """
+
+    def publish(self, topic: Topic, facts: Mapping[str, Any]) -> None:
+        """Tells all processes, this one at once. Never blocks, never raises; only after the commit.
+
+        `facts` are JSON, and small.
+        """
+        ...
+
+    def subscribe(self, topic: Topic, callback: WakeUp) -> Callable[[], None]:
+        """Calls `callback` at each wake-up of that topic until the answer is called."""
+        ...
 
 
 # --- the gate ---------------------------------------------------------------------------------

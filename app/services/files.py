@@ -6,9 +6,11 @@ rows (O18); a blob goes when its last row has gone (O20).
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import secrets
+import time
 import unicodedata
 from dataclasses import dataclass
 from datetime import datetime
@@ -69,10 +71,14 @@ class FileStore:
             raise StorageUnavailable("The file could not be stored; try again later.") from error
         return digest
 
-    def remove_halves(self) -> None:
-        """Removes what a process that died in mid-write left. Call it before anything is written."""
+    def remove_halves(self, *, older_than_s: float = 0.0) -> None:
+        """Removes what a process that died in mid-write left. In a folder that others write to as well,
+        only what is older than any of them takes for a file."""
+        before = time.time() - older_than_s
         for half in self._root.glob("??/.*"):
-            half.unlink(missing_ok=True)
+            with contextlib.suppress(FileNotFoundError):  # another process removes them too
+                if half.stat().st_mtime <= before:
+                    half.unlink()
 
     def read(self, digest: str) -> bytes:
         """Raises NotFound where there is no such blob."""

@@ -47,11 +47,20 @@ class GroupWriter:
     busy process shares one commit among many runs. What somebody waits for (a run's start, its first
     words, its end, a call that must be on record before it acts) does not wait. What cannot be
     written because the database is away is kept and tried again; `give_up_s` bounds how long a start
-    waits, log entries wait for as long as the process holds its lease.
+    waits, log entries wait for as long as the process holds its lease. `announce` is told, after the
+    commit, of each run's last seq and whether that was its end: once a run and flush.
     """
 
-    def __init__(self, *, store: LogStore, interval_s: float = 0.003, start_give_up_s: float = 20.0) -> None:
+    def __init__(
+        self,
+        *,
+        store: LogStore,
+        interval_s: float = 0.003,
+        start_give_up_s: float = 20.0,
+        announce: Callable[[str, int, bool], None] = lambda run_id, seq, ended: None,
+    ) -> None:
         self._store = store
+        self._announce = announce
         self._interval_s = interval_s
         self._start_give_up_s = start_give_up_s
         self._dirty: list[RunLog] = []
@@ -177,6 +186,8 @@ class GroupWriter:
         for log, rows in sealed:
             if log.run_id in kept:
                 log.publish(rows)
+                if rows.lines:
+                    self._announce(log.run_id, log.committed_seq, log.ended)
             else:
                 log.lose()
 

@@ -32,7 +32,7 @@ from app.protocol.crash import crash_point
 from app.protocol.identity import Principal
 from app.protocol.ids import new_id
 from app.protocol.jsontext import clean_text, dump_text
-from app.protocol.ports import RunScope
+from app.protocol.ports import Bus, RunScope
 from app.services.cursors import Cursors
 from app.storage.database import Database
 
@@ -89,6 +89,7 @@ class RunService:
         snapshots: Snapshots,
         inputs: InputResolver,
         hub: Hub,
+        bus: Bus,
         process_id: str,
         keepalive_s: float,
         max_live_runs: int,
@@ -101,6 +102,7 @@ class RunService:
         self._snapshots = snapshots
         self._inputs = inputs
         self._hub = hub
+        self._bus = bus
         self._process_id = process_id
         self._max_live_runs = max_live_runs
         self._default_model = default_model
@@ -108,6 +110,7 @@ class RunService:
         self._live: dict[str, LiveRun] = {}
         self._known_snapshots: set[str] = set()
         self._closing = False
+        bus.subscribe("cancel", lambda facts: self.cancel_here(facts["run_id"]))
         self._follower = Follower(database=database, live=self.live_log, keepalive_s=keepalive_s)
 
     # --- start --------------------------------------------------------------------------------
@@ -308,7 +311,11 @@ class RunService:
             if row is None or not _of_app(row, principal):
                 raise NotFound
             await unit.connection.execute(_CANCEL, values)
-        self.cancel_here(run_id)
+        self.tell_cancel(run_id)
+
+    def tell_cancel(self, run_id: str) -> None:
+        """Tells the loop, whichever process drives the run."""
+        self._bus.publish("cancel", {"run_id": run_id})
 
     def cancel_here(self, run_id: str) -> None:
         """Tells the loop, where this process drives the run."""

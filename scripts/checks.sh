@@ -9,5 +9,6 @@ failed=0
 "$bin/basedpyright" --level error || failed=1
 "$bin/lint-imports" --no-cache >/tmp/deskmate-lint-imports.$$ 2>&1 || { cat "/tmp/deskmate-lint-imports.$$"; failed=1; }
 rm -f "/tmp/deskmate-lint-imports.$$"
-[ "$failed" = 0 ] && echo "checks passed: format, lint, types, imports"
+scripts/web.sh check || failed=1
+[ "$failed" = 0 ] && echo "checks passed: format, lint, types, imports, page"
 exit "$failed"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the virtual environment: 1. find Python 3.11+, 2. venv, 3. locked requirements, 4. deskmate itself.
-# Usage: scripts/setup.sh runtime|dev
+# Usage: scripts/setup.sh runtime|dev|node   (node: only adds Node to the environment, for the page's build)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 which="$1"
@@ -20,6 +20,9 @@ if [ ! -x .venv/bin/python ]; then
   echo "1/3 making a virtual environment with $("$python" --version)"
   "$python" -m venv .venv || {
     echo "The venv module is missing. On Debian: apt-get install python3-venv" >&2; exit 1; }
+fi
+if [ "$which" = node ]; then
+  exec .venv/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/web.txt
 fi
 echo "2/3 installing locked requirements ($which)"
 .venv/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r "requirements/$which.txt" 2>&1 \

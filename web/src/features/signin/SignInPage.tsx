@@ -1,0 +1,6 @@
+import type { ReactNode } from "react";
+import { PendingPage } from "~/ui/pages/PendingPage";
+
+export function SignInPage(): ReactNode {
+  return <PendingPage />;
+}

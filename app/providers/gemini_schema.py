@@ -50,6 +50,8 @@ def _write(schema: dict[str, Any], root: dict[str, Any], level: int) -> dict[str
         required = [name for name in as_list(schema.get("required")) if name in properties]
         if required:
             out["required"] = required
+    if "type" not in out and "anyOf" not in out:
+        out["type"] = "string"  # anything: a type is required here
     if out.get("type") == "array":
         items = as_dict(schema.get("items"))
         out["items"] = {"type": "string"} if not items else _write(items, root, level + 1)

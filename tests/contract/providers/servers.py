@@ -34,8 +34,8 @@ class Server:
 
 
 @asynccontextmanager
-async def serve(answer: Answer) -> AsyncGenerator[Server, None]:
-    """Answers each request on each connection with `answer(writer)`."""
+async def serve(*answers: Answer) -> AsyncGenerator[Server, None]:
+    """Answers each request on each connection with the next of `answers`, the last one for good."""
     seen = Server()
     writers: list[asyncio.StreamWriter] = []
 
@@ -49,7 +49,7 @@ async def serve(answer: Answer) -> AsyncGenerator[Server, None]:
                 length = next(int(line[15:]) for line in lines if line.startswith(b"content-length:"))
                 seen.requests.append(head + await reader.readexactly(length))
                 seen.asked.set()
-                await answer(writer)
+                await answers[min(len(seen.requests), len(answers)) - 1](writer)
                 await writer.drain()
                 if writer.is_closing():
                     return

@@ -35,6 +35,7 @@ from app.host.projections import Projections
 from app.host.recovery.ending import end_run
 from app.host.recovery.lease import Lease
 from app.host.recovery.sweeper import Sweeper
+from app.host.reentry import Inbox, Reentry
 from app.host.runs.driver import RunDriver
 from app.host.runs.service import RunService
 from app.host.sessions import Sessions
@@ -174,6 +175,7 @@ async def open_host(settings: Settings) -> AsyncGenerator[Host]:
                     _log.warning("run_left_to_the_next_start", run_id=run_id)
 
         stack.push_async_callback(end_live_runs)
+        _open_reentry(stack, database=database, bus=bus, identity=identity, snapshots=snapshots, runs=runs)
         packages = package_migrations(catalog)
         yield Host(
             identity=identity,
@@ -199,6 +201,7 @@ async def open_host(settings: Settings) -> AsyncGenerator[Host]:
             models=models,
             health=Health(database=database, pending=lambda: pending(settings.database_url, packages)),
             bus=bus,
+            inbox=Inbox(bus=bus, clock=_now),
         )
 
 
@@ -220,3 +223,19 @@ def _open_writer(stack: AsyncExitStack, settings: Settings, database: Database, 
     writer.open()
     stack.push_async_callback(writer.aclose)
     return writer
+
+
+def _open_reentry(
+    stack: AsyncExitStack,
+    *,
+    database: Database,
+    bus: Bus,
+    identity: IdentityService,
+    snapshots: Snapshots,
+    runs: RunService,
+) -> None:
+    reentry = Reentry(
+        database=database, bus=bus, identity=identity, snapshots=snapshots, runs=runs, clock=_now
+    )
+    reentry.open()
+    stack.push_async_callback(reentry.aclose)

@@ -150,6 +150,11 @@ def user_message(parts: Any, images: Mapping[str, ImagePart] | None = None) -> U
     return UserMessage(tuple(shown) or (TextPart("(empty message)"),))
 
 
+def note_message(note: Item) -> UserMessage:
+    """The body of a note item as the input of a turn that no user began."""
+    return UserMessage((TextPart(note_text(_joined(note, "text"))),))
+
+
 def _user_part(stored: Item, images: Mapping[str, ImagePart]) -> Part | None:
     file_id = _text(stored.get("file_id"))
     match stored.get("type"):

@@ -14,6 +14,7 @@ from app.host.idempotency import Idempotency
 from app.host.identity.service import IdentityService
 from app.host.invocations import Invocations
 from app.host.projections import Projections
+from app.host.reentry import Inbox
 from app.host.runs.service import RunService
 from app.host.sessions import Sessions
 from app.host.snapshot import Snapshots
@@ -37,3 +38,4 @@ class Host:
     models: ModelCatalog
     health: Health
     bus: Bus
+    inbox: Inbox

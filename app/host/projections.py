@@ -131,4 +131,6 @@ def item_view(row: Any) -> dict[str, Any]:
         }
     else:
         view["parts"] = body.get("parts", [])
+        if body.get("facts"):
+            view["facts"] = body["facts"]
     return view

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from app.protocol.ids import TokenId, UserId
 
@@ -43,3 +43,12 @@ class Principal:
             return True
         noun, _, verb = scope.partition(":")
         return verb == "read" and f"{noun}:write" in self.scopes
+
+    def facts(self) -> dict[str, Any]:
+        """What is stored with a run or job. No authority: who acts on it later is checked again then."""
+        return {
+            "kind": self.kind,
+            "scopes": sorted(self.scopes),
+            "token_id": self.token_id,
+            "app_id": self.app_id,
+        }

@@ -13,7 +13,9 @@ from app.storage.tables import (
     effects,
     events,
     idempotency_keys,
+    inbox,
     items,
+    jobs,
     memories,
     runs,
     sessions,
@@ -47,7 +49,7 @@ async def remove_session(
 
     for table in (events, idempotency_keys):
         await remove(table, table.c.run_id.in_(its_runs))
-    for table in (items, confirmations, effects, runs):
+    for table in (items, confirmations, effects, inbox, jobs, runs):
         await remove(table, table.c.session_id == session_id)
     await remove(memories, memories.c.source == session_id)
     await remove(sessions, sessions.c.id == session_id)

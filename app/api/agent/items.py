@@ -29,6 +29,9 @@ class Item(BaseModel):
     call: dict[str, Any] | None = Field(
         default=None, description="id, name, arguments, result, error, duration_ms."
     )
+    facts: dict[str, Any] | None = Field(
+        default=None, description="Of a note: what it is about, such as source and source_id of an ended job."
+    )
 
 
 class LiveRun(BaseModel):

@@ -29,6 +29,13 @@ class RunStart:
     route: str
     idempotency_key: str | None
     body_digest: str
+    item_type: str = "user"
+    """`note` where the run takes up what ended elsewhere; a note is not counted as a message."""
+    inbox_id: str | None = None
+    """The inbox row that this run takes up: marked as consumed in the same transaction."""
+    expected_turn: int | None = None
+    """Turns that the session had when the inbox was read. Each consumption is a turn, so a session that
+    still has as many has not taken the row up: of two processes that read it, one starts."""
 
 
 @dataclass(frozen=True, slots=True)

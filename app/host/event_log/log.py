@@ -23,6 +23,8 @@ TAIL_LINES = 128
 ROOM_BYTES = 64 * 1024
 """Uncommitted text at which a run's provider reader is made to wait."""
 
+_ENDS_ELSEWHERE: frozenset[str] = frozenset({"job", "confirmation"})
+"""Activities that outlive the run that started them: their end is told by the run that takes it up."""
 _ENDS: frozenset[str] = frozenset({"succeeded", "failed", "skipped", "degraded", "awaiting_confirmation"})
 
 
@@ -256,7 +258,7 @@ class RunLog:
         return row
 
     def _track(self, fields: dict[str, Any]) -> None:
-        if fields["type"] != "activity":
+        if fields["type"] != "activity" or fields["kind"] in _ENDS_ELSEWHERE:
             return
         if fields["status"] == "started":
             self._open_activities[fields["id"]] = self._next_seq

@@ -71,9 +71,10 @@ WITH req AS (
   SELECT *, row_number() OVER (PARTITION BY owner_id ORDER BY run_id) AS nth
   FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
               $9::bigint[], $10::text[], $11::text[], $12::text[], $13::int[], $14::text[], $15::text[],
-              $16::text[], $17::text[])
+              $16::text[], $17::text[], $18::text[], $19::text[], $20::int[])
     AS r(run_id, session_id, owner_id, app_id, process_id, snapshot_digest, principal, model,
-         at, item_id, item_body, title, max_live_runs, route, idempotency_key, body_digest, snapshot_body)
+         at, item_id, item_body, title, max_live_runs, route, idempotency_key, body_digest, snapshot_body,
+         item_type, inbox_id, expected_turn)
 ),
 snap AS (
   INSERT INTO snapshots (digest, body)
@@ -89,12 +90,13 @@ allowed AS (
 ),
 taken AS (
   UPDATE sessions s SET live_run_id = a.run_id, turn_count = s.turn_count + 1, updated_at = a.at,
-         message_count = s.message_count + 1,
+         message_count = s.message_count + (a.item_type = 'user')::int,
          title = CASE WHEN s.title_source = 'none' AND a.title <> '' THEN a.title ELSE s.title END,
          title_source = CASE WHEN s.title_source = 'none' AND a.title <> '' THEN 'input' ELSE s.title_source END
   FROM allowed a
   WHERE s.id = a.session_id AND s.owner_id = a.owner_id AND s.app_id IS NOT DISTINCT FROM a.app_id
     AND s.live_run_id IS NULL AND s.archived_at IS NULL
+    AND (a.expected_turn IS NULL OR s.turn_count = a.expected_turn)
   RETURNING a.run_id, s.turn_count AS turn, s.model, s.profile, s.loaded_domains
 ),
 put_runs AS (
@@ -106,13 +108,17 @@ put_runs AS (
 ),
 put_items AS (
   INSERT INTO items (session_id, turn, ordinal, id, owner_id, run_id, type, status, at, seq, body)
-  SELECT a.session_id, t.turn, 0, a.item_id, a.owner_id, a.run_id, 'user', 'completed', a.at, 0, a.item_body
+  SELECT a.session_id, t.turn, 0, a.item_id, a.owner_id, a.run_id, a.item_type, 'completed', a.at, 0, a.item_body
   FROM taken t JOIN allowed a USING (run_id)
 ),
 put_keys AS (
   INSERT INTO idempotency_keys (owner_id, route, key, body_digest, status, process_id, run_id, created_at)
   SELECT a.owner_id, a.route, a.idempotency_key, a.body_digest, 'done', a.process_id, a.run_id, a.at
   FROM taken t JOIN allowed a USING (run_id) WHERE a.idempotency_key IS NOT NULL
+),
+take_up AS (
+  UPDATE inbox i SET consumed_at = a.at, run_id = a.run_id
+  FROM taken t JOIN allowed a USING (run_id) WHERE i.id = a.inbox_id
 )
 SELECT run_id, turn, model, profile, loaded_domains FROM taken
 """
@@ -168,6 +174,9 @@ class PostgresLogStore:
             [s.idempotency_key for s in starts],
             [s.body_digest for s in starts],
             [s.snapshot_body for s in starts],
+            [s.item_type for s in starts],
+            [s.inbox_id for s in starts],
+            [s.expected_turn for s in starts],
         )
         rows = await self._fetch(WRITE_STARTS, *columns)
         return found | {row["run_id"]: _started(row) for row in rows}

@@ -11,11 +11,11 @@ _LIVE = "status IN ('queued', 'running', 'cancelling')"
 
 TAKE_SESSION = f"""
 UPDATE sessions SET live_run_id = :run_id, turn_count = turn_count + 1, updated_at = :at_ms,
-       message_count = message_count + 1,
+       message_count = message_count + (:item_type = 'user'),
        title = CASE WHEN title_source = 'none' AND :title <> '' THEN :title ELSE title END,
        title_source = CASE WHEN title_source = 'none' AND :title <> '' THEN 'input' ELSE title_source END
 WHERE id = :session_id AND owner_id = :owner_id AND app_id IS :app_id
-  AND live_run_id IS NULL AND archived_at IS NULL
+  AND live_run_id IS NULL AND archived_at IS NULL AND (:expected_turn IS NULL OR turn_count = :expected_turn)
   AND (SELECT count(*) FROM runs WHERE owner_id = :owner_id AND {_LIVE}) < :max_live_runs
   AND NOT EXISTS (SELECT 1 FROM idempotency_keys
                   WHERE owner_id = :owner_id AND route = :route AND key = :idempotency_key)
@@ -36,6 +36,7 @@ PUT_KEY = """
 INSERT INTO idempotency_keys (owner_id, route, key, body_digest, status, process_id, run_id, created_at)
 VALUES (:owner_id, :route, :idempotency_key, :body_digest, 'done', :process_id, :run_id, :at_ms)
 """
+TAKE_UP = "UPDATE inbox SET consumed_at = :at_ms, run_id = :run_id WHERE id = :inbox_id"
 PUT_LINE = "INSERT INTO events (run_id, seq, owner_id, line) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
 SAME_LINE = "SELECT 1 FROM events WHERE run_id = ? AND seq = ? AND line = ?"
 LIVE_UNDER_FENCE = f"SELECT 1 FROM runs WHERE id = ? AND fence = ? AND {_LIVE}"
@@ -84,11 +85,13 @@ def _write_starts(db: sqlite3.Connection, starts: list[RunStart]) -> dict[str, R
             PUT_ITEM,
             (
                 start.session_id, turn, 0, start.item_id, start.owner_id, start.run_id,
-                "user", "completed", start.at_ms, 0, start.item_body,
+                start.item_type, "completed", start.at_ms, 0, start.item_body,
             ),
         )  # fmt: skip
         if start.idempotency_key is not None:
             db.execute(PUT_KEY, values)
+        if start.inbox_id is not None:
+            db.execute(TAKE_UP, values)
         started[start.run_id] = RunStarted(start.run_id, turn, model, profile, loaded_domains)
     return started
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,7 +14,7 @@ import structlog
 from sqlalchemy import bindparam, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from app.errors import InvalidParams, NotFound, Unauthenticated
+from app.errors import IdentityLost, InvalidParams, NotFound, Unauthenticated
 from app.host.audit import insert_entry
 from app.host.identity.passwords import Passwords, check_strength
 from app.host.identity.tokens import HINT_CHARACTERS, TokenKind, make_token, token_hash, token_kind
@@ -46,6 +46,16 @@ _BY_HASH_SQL = (
 _BY_HASH = Statement(
     _BY_HASH_SQL.format(packages="json_group_array(w.package)"),
     postgresql=_BY_HASH_SQL.format(packages="json_agg(w.package)::text"),
+)
+
+_RECALL_SQL = (
+    "SELECT u.email, u.status, t.id, t.scopes, t.expires_at, t.revoked_at,"
+    " (SELECT {packages} FROM package_switches w WHERE w.owner_id = u.id AND NOT w.enabled)"
+    " FROM users u LEFT JOIN tokens t ON t.id = :token AND t.owner_id = u.id WHERE u.id = :owner"
+)
+_RECALL = Statement(
+    _RECALL_SQL.format(packages="json_group_array(w.package)"),
+    postgresql=_RECALL_SQL.format(packages="json_agg(w.package)::text"),
 )
 
 
@@ -134,6 +144,37 @@ class IdentityService:
             switched_off=frozenset(orjson.loads(switched_off or "[]")),
             # A user's token never carries an operator's rights, whoever made it (least privilege, W3).
             is_operator=kind == "operator",
+        )
+
+    async def recall(self, owner_id: str, facts: Mapping[str, Any]) -> Principal:
+        """The principal of stored facts (`Principal.facts`), as far as their rights still exist now.
+
+        For work that goes on without a request: a token's scopes are read again, never widened.
+
+        Raises:
+            IdentityLost: the account is gone or disabled, or the token was revoked or has expired.
+        """
+        values = {"owner": owner_id, "token": facts.get("token_id") or ""}
+        rows = await self._database.lookup(_RECALL, values)
+        if not rows:
+            raise IdentityLost("The user is no longer there.")
+        email, status, token_id, scopes, expires_at, revoked_at, switched_off = tuple(rows[0])
+        if status != "active":
+            raise IdentityLost("This account has been disabled.")
+        granted = frozenset(facts.get("scopes", ()))
+        if facts.get("token_id"):
+            if token_id is None or revoked_at is not None or expires_at <= to_ms(self._clock()):
+                raise IdentityLost("The token that this was asked for with has been revoked or has expired.")
+            still = frozenset(orjson.loads(scopes))
+            granted = granted if "*" in still else still if "*" in granted else granted & still
+        return Principal(
+            user_id=UserId(owner_id),
+            kind="worker",
+            scopes=granted,
+            email=email,
+            token_id=TokenId(facts["token_id"]) if facts.get("token_id") else None,
+            app_id=facts.get("app_id"),
+            switched_off=frozenset(orjson.loads(switched_off or "[]")),
         )
 
     # --- accounts ---------------------------------------------------------------------------------

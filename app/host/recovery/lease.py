@@ -13,22 +13,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.errors import StorageUnavailable
+from app.storage.clock import now_ms_sql
 from app.storage.database import Database
 
 _log = structlog.get_logger(__name__)
 
 LEASE_S = 30.0
 RENEW_S = 10.0
-
-_NOW = {
-    "postgresql": "(extract(epoch from clock_timestamp()) * 1000)::bigint",
-    "sqlite": "cast((julianday('now') - 2440587.5) * 86400000 AS integer)",
-}
-
-
-def now_ms_sql(dialect: str) -> str:
-    """The database's clock in milliseconds, as an SQL expression: all processes compare with one clock."""
-    return _NOW[dialect]
 
 
 class Lease:

@@ -14,6 +14,7 @@ from typing import Any
 from app.agent.loop import TURN_FAILED
 from app.errors import DeskmateError, Interrupted, OutcomeUnknown
 from app.host.event_log.log import RunLog
+from app.host.runs.letter import open_run
 from app.protocol.conversation import AssistantMessage
 from app.protocol.ports import CallOutcome, CallRecord
 
@@ -62,6 +63,7 @@ class _Findings:
 
 def write_end(log: RunLog, remains: Remains, *, error: DeskmateError, loaded: Sequence[str]) -> None:
     """Puts into `log` what is missing: partial text, ends of calls, a note, `error` and `done` failed."""
+    _tell_opening(log, remains)
     found = _find(remains)
     if found.answer or found.reasoning:
         log.assistant_item(AssistantMessage(text=found.answer, reasoning=found.reasoning), complete=False)
@@ -81,6 +83,14 @@ def write_end(log: RunLog, remains: Remains, *, error: DeskmateError, loaded: Se
         error=error,
         loaded_domains=sorted(domains),
     )
+
+
+def _tell_opening(log: RunLog, remains: Remains) -> None:
+    """A run that took up what ended elsewhere begins with that: said now, if its process had no time to."""
+    opening = remains.items[0].get("opening") if remains.items else None
+    if opening is None or any(event["type"] == "activity" for event in remains.events):
+        return
+    open_run(log, opening, with_call=all(item["type"] != "tool" for item in remains.items))
 
 
 def _find(remains: Remains) -> _Findings:

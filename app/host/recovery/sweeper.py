@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from app.errors import StorageUnavailable
 from app.host.recovery.ending import end_run
-from app.host.recovery.lease import now_ms_sql
+from app.storage.clock import now_ms_sql
 from app.storage.database import Database
 
 _log = structlog.get_logger(__name__)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import structlog
 
 from app.agent.config import AgentConfig, Limits
-from app.agent.items import messages_from_items, user_message
+from app.agent.items import messages_from_items, note_message, user_message
 from app.agent.loop import run_turn
 from app.agent.prompt import PromptInputs
 from app.agent.turn import Turn, TurnEnd
@@ -43,6 +43,8 @@ class LiveRun:
     turn: int
     parts: list[dict[str, Any]]
     model_id: str | None
+    note: Mapping[str, Any] | None = None
+    """Where the run has no user input but takes up what ended elsewhere: the body of its note item."""
     task: asyncio.Task[None] | None = None
 
 
@@ -111,10 +113,12 @@ class RunDriver:
         )
         images = await self._images(scope, [*history.items, {"parts": run.parts}])
         now = self._clock()
+        messages = messages_from_items(history.items, images)
+        user = user_message(run.parts, images) if run.note is None else note_message(run.note)
         return Turn(
             run=scope,
-            history=messages_from_items(history.items, images),
-            user=user_message(run.parts, images),
+            history=messages,
+            user=user,
             model_id=run.model_id,
             prompt=PromptInputs(
                 time_text=now.strftime("%Y-%m-%d %H:%M UTC"),

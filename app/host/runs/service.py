@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -27,7 +27,8 @@ from app.host.event_log.log import rfc3339
 from app.host.hub import Hub
 from app.host.runs.driver import LiveRun, RunDriver
 from app.host.runs.follow import Follower
-from app.host.snapshot import Snapshots
+from app.host.runs.letter import Letter
+from app.host.snapshot import FrozenSnapshot, Snapshots
 from app.protocol.crash import crash_point
 from app.protocol.identity import Principal
 from app.protocol.ids import new_id
@@ -141,29 +142,10 @@ class RunService:
         # upload shared and leaves it, or has removed it already and the turn is refused.
         await self._inputs.attach(principal.user_id, session_id, parts)
         stored = await self._inputs.resolve(principal, parts)
-        digest = frozen.snapshot.digest
-        start = RunStart(
-            run_id=new_id("run"),
-            session_id=session_id,
-            owner_id=principal.user_id,
-            app_id=principal.app_id,
-            process_id=self._process_id,
-            snapshot_digest=digest,
-            snapshot_body=None if digest in self._known_snapshots else frozen.body,
-            principal=dump_text(
-                {
-                    "kind": principal.kind,
-                    "scopes": sorted(principal.scopes),
-                    "token_id": principal.token_id,
-                    "app_id": principal.app_id,
-                }
-            ),
-            model=self._default_model,
-            at_ms=time.time_ns() // 1_000_000,
-            item_id=new_id("item"),
+        start = replace(
+            self._run_start(principal, session_id, frozen),
             item_body=dump_text({"parts": stored}),
             title=title_of(stored),
-            max_live_runs=self._max_live_runs,
             route=route,
             idempotency_key=idempotency_key,
             body_digest=body_digest,
@@ -178,9 +160,55 @@ class RunService:
                     return before
             raise await self._refusal(principal, session_id)
         crash_point("after_run_start")
-        self._known_snapshots.add(digest)
         self._launch(principal, frozen.snapshot, start, started, stored)
         return StartedRun(start.run_id, session_id, replayed=False)
+
+    async def start_from_inbox(
+        self, principal: Principal, session_id: str, letter: Letter, *, expected_turn: int
+    ) -> str | None:
+        """A run that takes up an inbox row; None where its session is busy, archived, or was faster.
+
+        The row is marked as consumed in the transaction that starts the run, so there is one for each.
+        """
+        if self._closing:
+            return None
+        frozen = await self._snapshots.freeze(principal)
+        start = replace(
+            self._run_start(principal, session_id, frozen),
+            item_type="note",
+            item_body=dump_text(letter.note_body()),
+            inbox_id=letter.id,
+            expected_turn=expected_turn,
+        )
+        started = await self._writer.start(start)
+        if started is None:
+            return None
+        crash_point("after_run_start")
+        self._launch(principal, frozen.snapshot, start, started, [], letter=letter)
+        return start.run_id
+
+    def _run_start(self, principal: Principal, session_id: str, frozen: FrozenSnapshot) -> RunStart:
+        """What every start has in common; the input is the caller's."""
+        digest = frozen.snapshot.digest
+        return RunStart(
+            run_id=new_id("run"),
+            session_id=session_id,
+            owner_id=principal.user_id,
+            app_id=principal.app_id,
+            process_id=self._process_id,
+            snapshot_digest=digest,
+            snapshot_body=None if digest in self._known_snapshots else frozen.body,
+            principal=dump_text(principal.facts()),
+            model=self._default_model,
+            at_ms=time.time_ns() // 1_000_000,
+            item_id=new_id("item"),
+            item_body="",
+            title="",
+            max_live_runs=self._max_live_runs,
+            route="",
+            idempotency_key=None,
+            body_digest="",
+        )
 
     def _launch(
         self,
@@ -189,7 +217,10 @@ class RunService:
         start: RunStart,
         started: RunStarted,
         parts: list[dict[str, Any]],
+        *,
+        letter: Letter | None = None,
     ) -> None:
+        self._known_snapshots.add(start.snapshot_digest)
         loaded: list[str] = orjson.loads(started.loaded_domains)
         scope = RunScope(
             run_id=start.run_id,
@@ -212,6 +243,9 @@ class RunService:
             app_id=start.app_id,
         )
         run = LiveRun(scope=scope, log=log, turn=started.turn, parts=parts, model_id=started.model)
+        if letter is not None:
+            run.note = letter.note_body()
+            letter.open(log)
         self._live[start.run_id] = run
         run.task = asyncio.create_task(self._drive(run), name=start.run_id)
         self._hub.tell(start.session_id, "run", run_id=start.run_id, status="running")

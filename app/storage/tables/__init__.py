@@ -5,6 +5,7 @@ from app.storage.tables.base import OWNED, metadata
 from app.storage.tables.confirmations import confirmations
 from app.storage.tables.effects import effects, idempotency_keys
 from app.storage.tables.files import files
+from app.storage.tables.jobs import inbox, jobs
 from app.storage.tables.memories import memories
 from app.storage.tables.packages import package_states, package_switches
 from app.storage.tables.processes import processes
@@ -20,7 +21,9 @@ __all__ = [
     "events",
     "files",
     "idempotency_keys",
+    "inbox",
     "items",
+    "jobs",
     "memories",
     "metadata",
     "package_states",

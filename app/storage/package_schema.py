@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from sqlalchemy import Column, Index, Table, UniqueConstraint, inspect
+from sqlalchemy import Column, Dialect, Index, Table, UniqueConstraint, inspect
 from sqlalchemy.exc import NoInspectionAvailable
 from sqlalchemy.orm import DeclarativeBase, Mapper
 
 from app.errors import CapabilityInvalid, ToolExecutionError
+from app.storage.plain_insert import PlainInsert, plain_insert
 
 
 class Refused(ToolExecutionError):
@@ -54,6 +55,14 @@ class PackageSchema:
         base.registry.configure()
         self._entities = {m.class_: _entity(package, m) for m in base.registry.mappers}
         self.tables = frozenset(entity.table for entity in self._entities.values())
+        self._inserts: dict[tuple[type[Any], str], PlainInsert | None] = {}
+
+    def plain_insert(self, entity: Entity, dialect: Dialect) -> PlainInsert | None:
+        """The way past the ORM for new rows of this class, or None where it needs the ORM."""
+        key = (entity.cls, dialect.name)
+        if key not in self._inserts:
+            self._inserts[key] = plain_insert(entity.mapper, dialect)
+        return self._inserts[key]
 
     def entity(self, cls: object) -> Entity:
         """Raises Refused for anything but one of the package's own mapped classes."""

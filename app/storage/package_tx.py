@@ -21,7 +21,8 @@ from app.protocol.identity import Principal
 from app.sdk.errors import Conflict
 from app.storage.guarded_session import CHECKED, GuardedSession
 from app.storage.package_schema import Entity, PackageSchema, Refused, unique_sets
-from app.storage.statement_guard import check_expression, checked_select, is_expression
+from app.storage.plain_insert import AddedRows, is_expression
+from app.storage.statement_guard import check_expression, checked_select
 from app.storage.unit import Unit
 
 T = TypeVar("T")
@@ -49,6 +50,7 @@ class PackageTx:
         self.session_id = session_id
         """The session of the call: where a saved fact comes from."""
         self._session: AsyncSession | None = None
+        self._added = AddedRows(self._orm)
         self._operator_told = False
 
     @property
@@ -92,11 +94,32 @@ class PackageTx:
     # --- writing ---
 
     async def add(self, row: object) -> None:
-        await self._may_write(self._schema.entity_of_row(row))
+        known = self._schema.entity_of_row(row)
+        await self._may_write(known)
+        if await self._added_plainly(known, row):
+            return
         if inspect(row).session not in (None, self._orm().sync_session):  # pyright: ignore[reportOptionalMemberAccess]
             raise Refused("This row belongs to another unit of work.")
         self._orm().add(row)
         await self._orm().flush()
+
+    async def _added_plainly(self, known: Entity, row: object) -> bool:
+        """Inserts a new row past the ORM, where its class allows that; the ORM learns of it if it is used."""
+        if known.shared or self._session is not None or not inspect(row).transient:  # pyright: ignore[reportOptionalMemberAccess]
+            return False
+        insert = self._schema.plain_insert(known, self._unit.connection.dialect)
+        if insert is None:
+            return False
+        if row.__dict__.get("owner_id") is None:
+            cast("Any", row).owner_id = self._principal.user_id
+        elif row.__dict__["owner_id"] != self._principal.user_id:
+            raise Refused("A row cannot be given to somebody else.")
+        if not await insert.run(self._unit, row):
+            return False
+        if not self._added:
+            self._unit.adopt(self._added)
+        self._added.note(row)
+        return True
 
     async def upsert(self, entity: type[Any], values: Mapping[str, Any], *, key: Sequence[str]) -> None:
         """Inserts, or updates the caller's row with the same `key` (attribute names).
@@ -198,6 +221,7 @@ class PackageTx:
                 info=guard,
             )
             self._unit.adopt(self._session)
+            self._added.attach_to(self._session)
         return self._session
 
     async def _flush(self) -> None:

@@ -117,10 +117,6 @@ def table_of(source: Any) -> Any:
     return source
 
 
-def is_expression(value: object) -> bool:
-    return isinstance(value, ClauseElement) or hasattr(value, "__clause_element__")
-
-
 def check_expression(froms: Iterable[Any], expression: object) -> None:
     """Refuses what is not built from columns of `froms`, values and plain operators.
 

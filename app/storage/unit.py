@@ -6,7 +6,7 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Literal, cast
+from typing import Any, Literal, Protocol, cast
 
 import aiosqlite
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession
@@ -25,6 +25,14 @@ SLOT_SECONDS = 30
 """How long a unit waits for a free connection."""
 
 UnitMode = Literal["read", "write"]
+
+
+class Flushed(Protocol):
+    """What a unit writes out before its commit and lets go of after its end, such as an ORM session."""
+
+    async def flush(self) -> None: ...
+
+    async def close(self) -> None: ...
 
 
 class Unit:
@@ -58,7 +66,7 @@ class Unit:
         """Whose rows this unit sees (PostgreSQL enforces it); None for a system unit."""
         self.mode: UnitMode = mode
         self._session: AsyncSession | None = None
-        self._sessions: list[AsyncSession] = []
+        self._sessions: list[Flushed] = []
         self._on_commit: list[Callable[[], None]] = []
         self._last: list[tuple[Statement, Mapping[str, Any]]] = []
 
@@ -70,7 +78,7 @@ class Unit:
             self.adopt(self._session)
         return self._session
 
-    def adopt(self, session: AsyncSession) -> None:
+    def adopt(self, session: Flushed) -> None:
         """Flushes `session` before the commit and closes it after the end."""
         self._sessions.append(session)
 

@@ -3,7 +3,7 @@
 DeskmateError
 ├── RequestError            the caller sent something we cannot take
 │   ├── MalformedRequest 400 · InvalidCursor 400 · InvalidParams 422 · IdempotencyMismatch 422
-│   ├── UnsupportedMediaType 415 · PayloadTooLarge 413
+│   ├── UnsupportedMediaType 415 · PayloadTooLarge 413 · RequestTimeout 408
 │   ├── Unauthenticated 401 · InsufficientScope 403 · UserOnly 403
 │   ├── NotFound 404 · SkillNotFound 404
 │   ├── SessionBusy 409 · IdempotencyInProgress 409 · VersionConflict 409 · ConfirmationRequired 409
@@ -105,6 +105,14 @@ class UnsupportedMediaType(RequestError):
 class PayloadTooLarge(RequestError):
     code = "PAYLOAD_TOO_LARGE"
     status = 413
+
+
+class RequestTimeout(RequestError):
+    """The body stopped coming, or came too slowly."""
+
+    code = "REQUEST_TIMEOUT"
+    status = 408
+    default_retryable = True
 
 
 class Unauthenticated(RequestError):

@@ -10,7 +10,7 @@ import os
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -82,6 +82,10 @@ class Settings(BaseModel):
     """Largest uploaded file."""
     shutdown_seconds: Annotated[float, Field(ge=0, le=600)] = 10.0
     """How long open streams may go on after the process was asked to stop."""
+    log: Literal["debug", "info", "warning", "error"] = "warning"
+    """What the log tells: `info` adds one line a request and run."""
+    log_format: Literal["auto", "console", "json"] = "auto"
+    """Columns or JSON lines; `auto` is columns at a terminal and JSON anywhere else."""
 
     @property
     def embedded(self) -> bool:
@@ -102,6 +106,11 @@ class Settings(BaseModel):
         if isinstance(value, str):
             return tuple(part for part in value.split(os.pathsep) if part.strip())
         return value
+
+    @field_validator("log", "log_format", mode="before")
+    @classmethod
+    def _any_case(cls, value: Any) -> Any:
+        return value.strip().lower() if isinstance(value, str) else value
 
     @field_validator("base_url")
     @classmethod

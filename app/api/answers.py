@@ -17,6 +17,7 @@ _MEANINGS = {
     403: "The token lacks the scope.",
     404: "No such object, or not yours.",
     405: "This method is not possible here.",
+    408: "The body stopped coming, or came too slowly.",
     409: "Busy, or the request conflicts with the state of things.",
     410: "The lines of this run are no longer kept; read the items.",
     412: "The object has changed: read it again.",
@@ -44,11 +45,12 @@ def reply_with(answer: Answer) -> Response:
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """`responses` of a route: the error answers it may give."""
+    """`responses` of a route: the error answers it may give. A body that may be too large may be late."""
     schema = {"$ref": "#/components/schemas/Problem"}
+    late = {408} if 413 in statuses else set[int]()
     return {
         status: {"description": _MEANINGS[status], "content": {PROBLEM_JSON: {"schema": schema}}}
-        for status in sorted({*statuses, 500, 503})
+        for status in sorted({*statuses, *late, 500, 503})
     }
 
 

@@ -26,6 +26,7 @@ from app.errors import (
     InsufficientScope,
     InvalidParams,
     NotFound,
+    RequestTimeout,
     StorageUnavailable,
     Unauthenticated,
 )
@@ -45,7 +46,10 @@ _CODES = {
     422: "INVALID_PARAMS",
 }
 
-log = structlog.get_logger()
+_DOORS = ("/api/v1", "/bff")
+"""Where the same routes are included."""
+
+log = structlog.get_logger(__name__)
 
 
 class Problem(BaseModel):
@@ -101,6 +105,8 @@ def problem_of(scope: Scope, error: DeskmateError) -> Response:
         headers["WWW-Authenticate"] = (
             f'Bearer realm="deskmate", error="insufficient_scope", scope="{error.details["scope"]}"'
         )
+    elif isinstance(error, RequestTimeout):
+        headers["Connection"] = "close"  # what is left of the body is not waited for
     elif isinstance(error, NotFound):
         detail = NotFound().message  # one text, whatever the service knew
     if error.retry_after_s is not None:
@@ -120,13 +126,28 @@ def problem_of(scope: Scope, error: DeskmateError) -> Response:
 
 def unforeseen(scope: Scope, error: Exception) -> Response:
     """The answer to a fault of ours: logged whole, told as an id only."""
-    log.error("unhandled error", request_id=scope.get(REQUEST_ID), path=scope.get("path"), exc_info=error)
+    log.error("unhandled_error", route=route_of(scope), exc_info=error)
     return problem(
         scope,
         status=500,
         code="INTERNAL_ERROR",
         detail="Something went wrong on our side. Quote the request id when you report it.",
     )
+
+
+def route_of(scope: Scope) -> str:
+    """The template of the route that answers, such as `/api/v1/runs/{run_id}`; one word for all else.
+
+    For log lines and metrics: there are only so many of them, and they hold nothing of a caller's.
+    """
+    template: str = getattr(scope.get("route"), "path", "")
+    if not template:
+        return "(none)"
+    for prefix in _DOORS:
+        # FastAPI does not put the prefix of an including router before a route's own path
+        if scope["path"].startswith(prefix + "/") and not template.startswith(prefix + "/"):
+            return prefix + template
+    return template
 
 
 def invalid_fields(errors: Iterable[Mapping[str, Any]]) -> InvalidParams:

@@ -90,7 +90,7 @@ async def _serve(settings: Settings, listener: socket.socket, first_user: str | 
 
         config = uvicorn.Config(
             create_app(settings, already_open),
-            log_level="warning",
+            log_config=None,  # its lines go through ours (app/logs.py)
             access_log=False,
             http=LimitedHttp,
             ws="none",

@@ -85,10 +85,11 @@ class RunDriver:
                 loaded_domains=sorted(scope.loaded),
             )
             await log.committed()
+            _log.info("run_ended", **_told(end))
         except RunLost:
-            _log.warning("run_lost", run_id=log.run_id)
+            _log.warning("run_lost")
         except RunFatal as error:
-            _log.error("run_end_not_written", run_id=log.run_id, code=error.code)
+            _log.error("run_end_not_written", code=error.code)
 
     async def _turn_end(self, run: LiveRun) -> TurnEnd:
         try:
@@ -99,7 +100,7 @@ class RunDriver:
         except DeskmateError as error:
             return TurnEnd("failed", Usage(), 0, error)
         except Exception:  # noqa: BLE001 - a fault of ours: the run still gets its end, and the log its traceback
-            _log.exception("run_failed", run_id=run.log.run_id)
+            _log.exception("run_failed")
             error = DeskmateError("Something went wrong on the server. What was done is kept; try again.")
             return TurnEnd("failed", Usage(), 0, error)
 
@@ -138,3 +139,14 @@ class RunDriver:
         if not wanted:
             return {}
         return await self._pictures.load(scope.principal.user_id, wanted)
+
+
+def _told(end: TurnEnd) -> dict[str, Any]:
+    """The end of a run for the log: figures and codes, no words."""
+    return {
+        "status": end.status,
+        "steps": end.steps,
+        "input_tokens": end.usage.input_tokens,
+        "output_tokens": end.usage.output_tokens,
+        **({} if end.error is None else {"code": end.error.code}),
+    }

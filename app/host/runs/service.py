@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import orjson
+import structlog
 from sqlalchemy import text
 
 from app.errors import (
@@ -251,6 +252,7 @@ class RunService:
         self._hub.tell(start.session_id, "run", run_id=start.run_id, status="running")
 
     async def _drive(self, run: LiveRun) -> None:
+        structlog.contextvars.bind_contextvars(run_id=run.scope.run_id, session_id=run.scope.session_id)
         try:
             await self._driver.drive(run)
         finally:

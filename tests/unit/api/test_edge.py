@@ -1,19 +1,29 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import httpx
 import pytest
+import structlog
 from fastapi import FastAPI, Request
 from starlette.responses import Response
 
-from app.api import problems
+from app.api import edge, problems
 from app.api.edge import Edge
 from app.errors import LimitReached, NotFound
 
+Told = tuple[str, str, int, float]
+
 
 @pytest.fixture
-async def http() -> AsyncIterator[httpx.AsyncClient]:
+def measured() -> list[Told]:
+    """What the edge told of each request."""
+    return []
+
+
+@pytest.fixture
+async def http(measured: list[Told]) -> AsyncIterator[httpx.AsyncClient]:
     app = FastAPI()
     problems.install(app)
 
@@ -37,7 +47,8 @@ async def http() -> AsyncIterator[httpx.AsyncClient]:
     async def busy() -> Response:
         raise LimitReached("Too many.", retry_after_s=1.2, details={"status": 1, "limit": 8})
 
-    app.add_middleware(Edge, body_limit_bytes=10, upload_limit_bytes=20, upload_paths=frozenset({"/upload"}))
+    app.add_middleware(Edge, body_limit_bytes=10, upload_limit_bytes=20, upload_paths=frozenset({"/upload"}),
+        body_idle_s=0.1, measure=lambda method, route, status, s: measured.append((method, route, status, s)))  # fmt: skip
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
         yield client
@@ -98,3 +109,48 @@ async def test_a_body_is_limited_by_what_it_is(http: httpx.AsyncClient) -> None:
 async def test_a_nul_in_the_address_reaches_no_query(http: httpx.AsyncClient) -> None:
     assert (await http.get("/missing/a%00b")).status_code == 404
     assert (await http.get("/echo?q=a%00b")).status_code == 422
+
+
+async def test_a_body_that_stops_coming_is_answered_408(http: httpx.AsyncClient) -> None:
+    async def half() -> AsyncIterator[bytes]:
+        yield b"x"
+        await asyncio.sleep(1)
+
+    answer = await http.post("/echo", content=half(), headers={"content-length": "10"})
+    assert (answer.status_code, answer.json()["code"]) == (408, "REQUEST_TIMEOUT")
+    assert answer.json()["retryable"]
+    assert answer.headers["connection"] == "close"
+
+
+async def test_a_body_that_drips_has_an_end_too(
+    http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(edge, "BODY_SLACK_S", 0.1)
+
+    async def drops() -> AsyncIterator[bytes]:
+        for _ in range(9):
+            yield b"x"
+            await asyncio.sleep(0.05)
+
+    answer = await http.post("/echo", content=drops())
+    assert answer.status_code == 408
+
+
+async def test_each_request_is_measured_by_its_route(http: httpx.AsyncClient, measured: list[Told]) -> None:
+    await http.get("/missing/one")
+    await http.get("/nowhere/at/all")
+    assert [told[:3] for told in measured] == [("GET", "/missing/{name}", 404), ("GET", "(none)", 404)]
+    assert all(0 < told[3] < 5 for told in measured)
+
+
+async def test_log_lines_carry_our_id_the_trace_and_a_caller_s_id_that_fits(http: httpx.AsyncClient) -> None:
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    with structlog.testing.capture_logs([structlog.contextvars.merge_contextvars]) as lines:
+        answer = await http.get("/echo?q=words", headers={"X-Request-Id": "mine-1", "traceparent": trace})
+        await http.get("/echo", headers={"X-Request-Id": "a b\x7f", "traceparent": trace + "x"})
+    one, other = (line for line in lines if line["event"] == "request")
+    assert one["request_id"] == answer.headers["x-request-id"]
+    assert (one["caller_request_id"], one["trace_id"]) == ("mine-1", "0af7651916cd43dd8448eb211c80319c")
+    assert (one["route"], one["status"], one["method"]) == ("/echo", 200, "GET")
+    assert "words" not in str(one)
+    assert not {"caller_request_id", "trace_id"} & set(other)

@@ -4,7 +4,8 @@ DeskmateError
 ├── RequestError            the caller sent something we cannot take
 │   ├── MalformedRequest 400 · InvalidCursor 400 · InvalidParams 422 · IdempotencyMismatch 422
 │   ├── UnsupportedMediaType 415 · PayloadTooLarge 413 · RequestTimeout 408
-│   ├── Unauthenticated 401 · InsufficientScope 403 · UserOnly 403
+│   ├── Unauthenticated 401 · LoginFailed 401 · InsufficientScope 403 · UserOnly 403
+│   ├── CrossSiteRefused 403 · SetupLinkInvalid 403 · ConfirmationClosed 409
 │   ├── NotFound 404 · SkillNotFound 404
 │   ├── SessionBusy 409 · IdempotencyInProgress 409 · VersionConflict 409 · ConfirmationRequired 409
 │   ├── EventsExpired 410 · PreconditionFailed 412 · LimitReached 429
@@ -123,6 +124,34 @@ class Unauthenticated(RequestError):
 class InsufficientScope(RequestError):
     code = "INSUFFICIENT_SCOPE"
     status = 403
+
+
+class LoginFailed(RequestError):
+    """One answer for a wrong password, an unknown account and a disabled one."""
+
+    code = "LOGIN_FAILED"
+    status = 401
+
+
+class CrossSiteRefused(RequestError):
+    """An unsafe request of the browser that does not come from our own pages."""
+
+    code = "CROSS_SITE_REFUSED"
+    status = 403
+
+
+class SetupLinkInvalid(RequestError):
+    """The set-up link was used, replaced or never made."""
+
+    code = "SETUP_LINK_INVALID"
+    status = 403
+
+
+class ConfirmationClosed(RequestError):
+    """The approval was decided otherwise before, or its time is over."""
+
+    code = "CONFIRMATION_CLOSED"
+    status = 409
 
 
 class UserOnly(RequestError):

@@ -14,6 +14,7 @@ from app.catalog.catalog import load_catalog
 from app.catalog.gate import Gate
 from app.catalog.histories import package_migrations
 from app.errors import RunInterrupted, StorageUnavailable
+from app.host.approvals import Approvals
 from app.host.audit import AuditLog
 from app.host.authority import HostAuthority
 from app.host.bus import LocalBus, RedisBus
@@ -29,8 +30,11 @@ from app.host.health import Health
 from app.host.host import Host
 from app.host.hub import Hub
 from app.host.idempotency import Idempotency
+from app.host.identity.devices import Devices
+from app.host.identity.login_limits import LoginLimits
 from app.host.identity.service import IdentityService
 from app.host.invocations import Invocations
+from app.host.packages import Packages
 from app.host.projections import Projections
 from app.host.recovery.ending import end_run
 from app.host.recovery.lease import Lease
@@ -176,6 +180,7 @@ async def open_host(settings: Settings) -> AsyncGenerator[Host]:
 
         stack.push_async_callback(end_live_runs)
         _open_reentry(stack, database=database, bus=bus, identity=identity, snapshots=snapshots, runs=runs)
+        inbox = Inbox(bus=bus, clock=_now)
         packages = package_migrations(catalog)
         yield Host(
             identity=identity,
@@ -201,7 +206,17 @@ async def open_host(settings: Settings) -> AsyncGenerator[Host]:
             models=models,
             health=Health(database=database, pending=lambda: pending(settings.database_url, packages)),
             bus=bus,
-            inbox=Inbox(bus=bus, clock=_now),
+            inbox=inbox,
+            devices=Devices(
+                database=database,
+                identity=identity,
+                limits=LoginLimits(database=database, clock=_now),
+                clock=_now,
+            ),
+            approvals=_open_approvals(
+                stack, database=database, gate=gate, inbox=inbox, hub=hub, identity=identity
+            ),
+            packages=Packages(database=database, catalog=catalog, snapshots=snapshots, clock=_now),
         )
 
 
@@ -239,3 +254,18 @@ def _open_reentry(
     )
     reentry.open()
     stack.push_async_callback(reentry.aclose)
+
+
+def _open_approvals(
+    stack: AsyncExitStack,
+    *,
+    database: Database,
+    gate: Gate,
+    inbox: Inbox,
+    hub: Hub,
+    identity: IdentityService,
+) -> Approvals:
+    approvals = Approvals(database=database, gate=gate, inbox=inbox, hub=hub, identity=identity, clock=_now)
+    approvals.open()
+    stack.push_async_callback(approvals.aclose)
+    return approvals

@@ -45,6 +45,8 @@ class Settings(BaseModel):
     """Folder of uploaded files. Unset: `files` in the data folder; several processes name a shared one."""
     models: Path | None = None
     """Path of models.toml; without it the demo model answers."""
+    web_dist: Path | None = None
+    """Folder of the built web page; unset, the installed one or the checkout's."""
     capabilities: tuple[Path, ...] = ()
     """Extra folders of packages, joined by the system's path separator."""
     secret_key: SecretStr | None = None

@@ -10,10 +10,15 @@ from fastapi.params import Security
 from fastapi.security.base import SecurityBase
 
 from app.errors import InsufficientScope
+from app.host.identity.devices import SignedIn
 from app.protocol.identity import Principal
 
 if TYPE_CHECKING:
     from app.host.host import Host
+
+
+SIGNED_IN = "deskmate.signed_in"
+"""Key in the ASGI scope: the SignedIn of a request that came through the browser's door."""
 
 
 def host_of(request: Request) -> Host:
@@ -38,6 +43,9 @@ class BearerToken(SecurityBase):
         self._operators = operators
 
     async def __call__(self, request: Request) -> Principal:
+        signed: SignedIn | None = request.scope.get(SIGNED_IN)
+        if signed is not None:  # behind the browser's door, which has checked the cookie
+            return signed.principal
         principal = await host_of(request).identity.authenticate(request.headers.get("authorization"))
         if principal.is_operator:
             if self._operators:

@@ -22,13 +22,13 @@ Every request carries `Authorization: Bearer …`. Errors are problem details (R
 Every POST takes an `Idempotency-Key`: the same key and body give the first answer again."""
 
 
-def describe_with(app: FastAPI, *, base_url: str) -> None:
+def describe_with(app: FastAPI, *, base_url: str, title: str = "Deskmate Agent API") -> None:
     """Replaces the app's OpenAPI by one whose references all resolve; built once, on first use."""
 
     def build() -> dict[str, Any]:
         if app.openapi_schema is None:
             document = get_openapi(
-                title="Deskmate Agent API",
+                title=title,
                 version=__version__,
                 description=_DESCRIPTION,
                 routes=app.routes,
@@ -57,3 +57,26 @@ def _drop_unused(document: dict[str, Any], schemas: dict[str, Any]) -> None:
             invalid = operation.get("responses", {}).get("422", {})
             if "HTTPValidationError" in str(invalid):
                 del operation["responses"]["422"]
+
+
+def main() -> None:
+    """`python -m app.api.openapi browser|events`: what the web page's types are made from."""
+    import sys
+
+    import orjson
+    from pydantic import TypeAdapter
+
+    from app.api.bff.browser import create_browser_app
+    from app.protocol.events import Event
+
+    documents: dict[str, Any] = {
+        "browser": lambda: create_browser_app(base_url="http://127.0.0.1:8000").openapi(),
+        "events": lambda: TypeAdapter(Event).json_schema(),
+    }
+    if sys.argv[1:] not in ([name] for name in documents):
+        raise SystemExit("usage: python -m app.api.openapi browser|events")
+    print(orjson.dumps(documents[sys.argv[1]](), option=orjson.OPT_INDENT_2).decode())
+
+
+if __name__ == "__main__":
+    main()

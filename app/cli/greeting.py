@@ -8,14 +8,18 @@ import shutil
 import sys
 from pathlib import Path
 
+from app.host.identity.devices import Devices
 from app.host.identity.service import IdentityService
 
 
-async def greet(identity: IdentityService, base_url: str, first_user: str | None) -> str:
+async def greet(identity: IdentityService, devices: Devices, base_url: str, first_user: str | None) -> str:
     """The lines to print. With `first_user` and no user yet, makes that user and a token with all scopes."""
     command = own_command()
     oldest = await identity.first_user()
     head = f"Deskmate serves {base_url}  (stop it with Ctrl-C)"
+    link = await devices.make_setup_link(base_url)
+    if link is not None:
+        head += f"\nMake the first account in a browser, with this link that works once:\n\n  {link}\n"
     if oldest is None and first_user is not None:
         await identity.add_user(first_user)
         token, row = await identity.create_token(first_user, ["*"], name="first user")

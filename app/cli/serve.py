@@ -99,7 +99,7 @@ async def _serve(settings: Settings, listener: socket.socket, first_user: str | 
             proxy_headers=False,  # forwarded addresses count only from proxies that are named, and none is
             timeout_graceful_shutdown=int(settings.shutdown_seconds),
         )
-        greeting = partial(greet, host.identity, settings.base_url, first_user)
+        greeting = partial(greet, host.identity, host.devices, settings.base_url, first_user)
         await Server(config, greeting).serve(sockets=[listener])
 
 

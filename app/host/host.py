@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.catalog.catalog import Catalog
+from app.host.approvals import Approvals
 from app.host.audit import AuditLog
 from app.host.confirmations import Confirmations
 from app.host.feed import Feed
 from app.host.files import HostFiles
 from app.host.health import Health
 from app.host.idempotency import Idempotency
+from app.host.identity.devices import Devices
 from app.host.identity.service import IdentityService
 from app.host.invocations import Invocations
+from app.host.packages import Packages
 from app.host.projections import Projections
 from app.host.reentry import Inbox
 from app.host.runs.service import RunService
@@ -39,3 +42,6 @@ class Host:
     health: Health
     bus: Bus
     inbox: Inbox
+    devices: Devices
+    approvals: Approvals
+    packages: Packages

@@ -9,6 +9,9 @@ from app.api.agent import audit, capabilities, confirmations, files, items, me, 
 PREFIX = "/api/v1"
 UPLOAD_PATHS = frozenset({f"{PREFIX}/files"})
 
+SHARED = (sessions, items, runs, capabilities, files, audit)
+"""What the browser has too, under its own door."""
+
 router = APIRouter(prefix=PREFIX)
-for noun in (me, sessions, items, runs, capabilities, confirmations, files, audit):
+for noun in (me, confirmations, *SHARED):
     router.include_router(noun.router)

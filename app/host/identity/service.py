@@ -11,10 +11,10 @@ from typing import Any
 
 import orjson
 import structlog
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from app.errors import IdentityLost, InvalidParams, NotFound, Unauthenticated
+from app.errors import IdentityLost, InvalidParams, NotFound, SetupLinkInvalid, Unauthenticated
 from app.host.audit import insert_entry
 from app.host.identity.passwords import Passwords, check_strength
 from app.host.identity.tokens import HINT_CHARACTERS, TokenKind, make_token, token_hash, token_kind
@@ -24,7 +24,7 @@ from app.protocol.ids import TokenId, UserId, new_id
 from app.protocol.ports import AuditEntry
 from app.storage.database import Database, Unit
 from app.storage.statement import Statement
-from app.storage.tables import tokens, users
+from app.storage.tables import setup_links, tokens, users
 
 DEFAULT_EXPIRY_DAYS = 90
 MAX_EXPIRY_DAYS = 3650
@@ -227,6 +227,49 @@ class IdentityService:
             ).one_or_none()
         right = await self._passwords.verify(None if row is None else row.password_hash, password)
         return _user(row) if right and row is not None and row.status == "active" else None
+
+    async def set_password(self, user_id: str, password: str) -> None:
+        """Raises InvalidParams."""
+        check_strength(password)
+        hashed = await self._passwords.hash(password)
+        async with self._database.system_write() as unit:
+            await unit.connection.execute(
+                update(users).where(users.c.id == user_id).values(password_hash=hashed)
+            )
+            await self._audit(unit, user_id, "password.change", user_id)
+
+    async def set_up_first(self, email: str, password: str, *, link_hash: str) -> User:
+        """The account that a set-up link makes: a new one, or one without a password that is there.
+
+        The link is spent in the same transaction. Raises InvalidParams, SetupLinkInvalid.
+        """
+        email = normal_email(email)
+        check_strength(password)
+        hashed = await self._passwords.hash(password)
+        user = User(new_id("usr"), email, True, "active", self._clock())
+        async with self._database.system_write() as unit:
+            spent = await unit.connection.execute(delete(setup_links).where(setup_links.c.hash == link_hash))
+            if not spent.rowcount:
+                raise SetupLinkInvalid("This set-up link was used already. Sign in instead.")
+            there = await self._user_by_email(unit, email)
+            if there is None:
+                await unit.connection.execute(
+                    insert(users).values(
+                        id=user.id,
+                        email=email,
+                        password_hash=hashed,
+                        is_operator=True,
+                        status="active",
+                        created_at=user.created_at,
+                    )
+                )
+            else:
+                user = there
+                await unit.connection.execute(
+                    update(users).where(users.c.id == there.id).values(password_hash=hashed, is_operator=True)
+                )
+            await self._audit(unit, user.id, "setup", user.id)
+        return user
 
     async def set_status(self, user_id: str, *, active: bool) -> None:
         """Disabling ends all of the user's tokens at once: each request asks for the status."""

@@ -3,6 +3,7 @@
 from app.storage.tables.audit import audit
 from app.storage.tables.base import OWNED, metadata
 from app.storage.tables.confirmations import confirmations
+from app.storage.tables.devices import devices, login_failures, setup_links
 from app.storage.tables.effects import effects, idempotency_keys
 from app.storage.tables.files import files
 from app.storage.tables.jobs import inbox, jobs
@@ -17,6 +18,7 @@ __all__ = [
     "OWNED",
     "audit",
     "confirmations",
+    "devices",
     "effects",
     "events",
     "files",
@@ -24,6 +26,7 @@ __all__ = [
     "inbox",
     "items",
     "jobs",
+    "login_failures",
     "memories",
     "metadata",
     "package_states",
@@ -31,6 +34,7 @@ __all__ = [
     "processes",
     "runs",
     "sessions",
+    "setup_links",
     "snapshots",
     "tokens",
     "users",

@@ -136,6 +136,7 @@ async def api(migrated_url: str, tmp_path: Path) -> AsyncIterator[Api]:
             "DESKMATE_DATA_DIR": str(tmp_path / "data"),
             "DESKMATE_MODELS": str(models),
             "DESKMATE_BASE_URL": "https://deskmate.example.org",
+            "DESKMATE_WEB_DIST": str(tmp_path),
         }
     )
     app = create_app(settings)

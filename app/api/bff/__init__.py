@@ -1,0 +1,1 @@
+"""The browser's door: the same services as the Agent API, under a cookie."""

@@ -7,6 +7,8 @@ import {
   Outlet,
 } from "@tanstack/react-router";
 import { meQuery } from "~/api/me";
+import { filterIn as auditFilter } from "~/features/audit/filter";
+import { filterIn as mistakesFilter } from "~/features/mistakes/entries";
 import { FailedPage } from "~/ui/pages/FailedPage";
 import { NotFoundPage } from "~/ui/pages/NotFoundPage";
 import { PendingPage } from "~/ui/pages/PendingPage";
@@ -63,6 +65,7 @@ const session = createRoute({
 const mistakes = createRoute({
   getParentRoute: () => shell,
   path: "/mistakes",
+  validateSearch: mistakesFilter,
   component: lazyRouteComponent(() => import("~/features/mistakes/MistakesPage"), "MistakesPage"),
 });
 const settings = createRoute({
@@ -78,6 +81,7 @@ const settingsSection = createRoute({
 const audit = createRoute({
   getParentRoute: () => shell,
   path: "/audit",
+  validateSearch: auditFilter,
   component: lazyRouteComponent(() => import("~/features/audit/AuditPage"), "AuditPage"),
 });
 const confirmation = createRoute({

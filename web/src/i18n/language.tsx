@@ -5,6 +5,7 @@ import type { Words } from "./words";
 import { zh } from "./zh";
 
 export type Language = "en" | "zh";
+export type LanguageChoice = Language | "system";
 const KEY = "deskmate.language";
 const TAGS: Record<Language, string> = { en: "en", zh: "zh-CN" };
 const WORDS: Record<Language, Words> = { en, zh };
@@ -14,7 +15,9 @@ interface LanguageState {
   /** BCP 47 tag for dates and numbers. */
   readonly tag: string;
   readonly words: Words;
-  readonly choose: (language: Language) => void;
+  /** What the user chose; "system" follows the browser. */
+  readonly choice: LanguageChoice;
+  readonly choose: (language: LanguageChoice) => void;
 }
 
 const LanguageContext = createContext<LanguageState | null>(null);
@@ -28,21 +31,27 @@ export function preferredLanguage(wanted: readonly string[], stored: string | nu
   return "en";
 }
 
+function stored(): LanguageChoice {
+  const value = readStored(KEY);
+  return value === "en" || value === "zh" ? value : "system";
+}
+
 /** The browser's language until the user chooses; the choice stays in this browser. */
 export function LanguageProvider({ children }: { readonly children: ReactNode }): ReactNode {
-  const [language, setLanguage] = useState(() => preferredLanguage(navigator.languages, readStored(KEY)));
+  const [choice, setChoice] = useState(stored);
+  const language = preferredLanguage(navigator.languages, choice);
 
   useLayoutEffect(() => {
     document.documentElement.lang = TAGS[language];
   }, [language]);
 
-  const choose = useCallback((next: Language) => {
-    writeStored(KEY, next);
-    setLanguage(next);
+  const choose = useCallback((next: LanguageChoice) => {
+    writeStored(KEY, next === "system" ? null : next);
+    setChoice(next);
   }, []);
   const state = useMemo(
-    () => ({ language, tag: TAGS[language], words: WORDS[language], choose }),
-    [language, choose],
+    () => ({ language, tag: TAGS[language], words: WORDS[language], choice, choose }),
+    [language, choice, choose],
   );
   return <LanguageContext value={state}>{children}</LanguageContext>;
 }

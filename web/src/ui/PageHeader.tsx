@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 import { useWords } from "~/i18n/language";
+import { openPalette } from "~/lib/openPalette";
 import { IconButton } from "./Button";
 import { useDrawer } from "./drawer";
 import styles from "./PageHeader.module.css";
@@ -23,7 +24,11 @@ export function PageHeader({ title, actions }: PageHeaderProps): ReactNode {
         onClick={() => drawer.setOpen(true)}
       />
       <h1 className={styles["title"]}>{title}</h1>
-      {actions !== undefined && <div className={styles["actions"]}>{actions}</div>}
+      <div className={styles["actions"]}>
+        {actions}
+        {/* Where there is no keyboard to press Ctrl+K on. */}
+        <IconButton icon="command" label={t.palette.open} className={styles["menu"]} onClick={openPalette} />
+      </div>
     </header>
   );
 }

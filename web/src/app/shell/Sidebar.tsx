@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { useEffect, useRef, type ReactNode } from "react";
 import { SessionList } from "~/features/sessions/SessionList";
 import { useWords } from "~/i18n/language";
+import { openPalette, PALETTE_KEYS } from "~/lib/openPalette";
 import { IconButton } from "~/ui/Button";
 import { Icon } from "~/ui/Icon";
 import { AccountMenu } from "./AccountMenu";
@@ -36,6 +37,11 @@ export function Sidebar({ className, open, onClose }: SidebarProps): ReactNode {
       </div>
       <SessionList />
       <nav aria-label={t.common.mainNavigation} className={styles["nav"]}>
+        <button type="button" className={styles["link"]} onClick={openPalette}>
+          <Icon name="command" />
+          {t.palette.open}
+          <kbd className={styles["keys"]}>{PALETTE_KEYS}</kbd>
+        </button>
         <Link to="/mistakes" className={styles["link"]}>
           <Icon name="book" />
           {t.common.mistakes}

@@ -12,5 +12,13 @@ export const errors = {
   RATE_LIMITED: "Too many requests. Wait a moment.",
   RUN_INTERRUPTED: "The server stopped in the middle of this answer. What was done is kept.",
   UNEXPECTED_ANSWER: "The server's answer could not be understood. Reload the page.",
+  LOGIN_FAILED: "E-mail and password do not go together. Check both.",
+  LIMIT_REACHED: "Too many at once. Wait a moment and try again.",
+  INSUFFICIENT_SCOPE: "You are not allowed to do this.",
+  VERSION_CONFLICT: "It was changed meanwhile. Read it again before changing it.",
+  PACKAGE_DISABLED: "The package for this is switched off. It can be switched on in the settings.",
+  TOOL_TIMEOUT: "It took too long and was stopped.",
+  OUTCOME_UNKNOWN: "It is not known whether this was done. Look before you try again.",
+  INTERRUPTED: "The server stopped in the middle of this. Nothing of it was done.",
   requestId: (id: string) => `Request ${id}`,
 };

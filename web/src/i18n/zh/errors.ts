@@ -13,5 +13,13 @@ export const errors: Words["errors"] = {
   RATE_LIMITED: "请求太频繁，请稍等片刻。",
   RUN_INTERRUPTED: "服务器在回答途中停止了。已完成的内容都保留着。",
   UNEXPECTED_ANSWER: "服务器的回答无法识别，请刷新页面。",
+  LOGIN_FAILED: "邮箱或密码不正确，请检查后再试。",
+  LIMIT_REACHED: "操作太频繁，请稍等片刻再试。",
+  INSUFFICIENT_SCOPE: "你没有权限这样做。",
+  VERSION_CONFLICT: "内容刚被改过，请重新查看后再修改。",
+  PACKAGE_DISABLED: "对应的功能包已关闭，可以在设置中打开。",
+  TOOL_TIMEOUT: "用时过长，已停止。",
+  OUTCOME_UNKNOWN: "无法确定是否已完成，请先查看再决定是否重试。",
+  INTERRUPTED: "服务器在执行途中停止了，没有任何改动。",
   requestId: (id) => `请求编号 ${id}`,
 };

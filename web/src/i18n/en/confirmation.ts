@@ -1,0 +1,22 @@
+export const confirmation = {
+  title: "Please confirm",
+  pageTitle: "Confirmation",
+  lead: "Deskmate asks before it does this. It will be done once, with exactly what stands here.",
+  arguments: "With exactly this",
+  noArguments: "Nothing further is given with it.",
+  invisible: "invisible character",
+  expiresIn: "Time left to decide:",
+  approve: "Yes, do it",
+  decline: "No, leave it",
+  approving: "Doing it…",
+  declining: "Declining…",
+  running: "Approved. It is being done…",
+  outcome: {
+    approved: "Done, as you approved.",
+    declined: "Declined. Nothing was changed.",
+    expired: "The time to decide ran out. Nothing was changed; ask again if you still want it.",
+  },
+  failed: (reason: string) => `Approved, but it could not be done. ${reason}`,
+  toChat: "Back to the conversation",
+  asked: (when: string) => `Asked ${when}`,
+};
